@@ -1,0 +1,72 @@
+"""The one decorator that compiles: plain Python functions in, machine code out, cached on disk.
+
+numba keys its cache on the file of a function, not on the files of the functions that it calls, so
+an edited rule could go on running from an old cache inside an unedited caller. :func:`compiled`
+therefore gives this package a cache folder of its own, named after a hash of all its sources.
+
+Set ``NUMBA_DISABLE_JIT=1`` to run everything as plain Python, for a debugger or a proof that the
+compiled answers are the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar
+
+import numba
+from numba.core import config as numba_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
+_PACKAGE: Final = Path(__file__).parent
+
+
+def _hash_of_sources() -> str:
+    digest = hashlib.sha256()
+    for source in sorted(_PACKAGE.rglob("*.py")):
+        digest.update(source.relative_to(_PACKAGE).as_posix().encode())
+        digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path | None:
+    """Where compiled code is kept; None leaves the choice to numba (a read-only installation)."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    root = Path(chosen) / "schnapsen_env" if chosen else _PACKAGE / "__pycache__" / "numba"
+    folder = root / _hash_of_sources()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder if os.access(folder, os.W_OK) else None
+
+
+_FOLDER: Final = _cache_folder()
+
+
+@contextmanager
+def _own_cache_folder() -> Iterator[None]:
+    """Point numba at our folder while a function is registered; numba reads the setting only then."""
+    settings: Any = numba_config
+    before = settings.CACHE_DIR
+    if _FOLDER is not None:
+        settings.CACHE_DIR = str(_FOLDER)
+    try:
+        yield
+    finally:
+        settings.CACHE_DIR = before
+
+
+def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Compile ``function`` on its first call, without the GIL, and cache the machine code on disk."""
+    with _own_cache_folder():
+        jit: Any = numba.njit(cache=True, nogil=True)
+        return jit(function)

@@ -1,0 +1,58 @@
+"""The rules engine: compiled functions over one small integer record.
+
+A *record* is an ``int64[RECORD_SIZE]`` array that holds one deal, its match and its random state;
+``codes`` is the array of :meth:`schnapsen_env.rules.Rules.codes`. All functions but the converters
+are compiled and may be called from compiled code.
+"""
+
+from schnapsen_env.engine.convert import (
+    IllegalActionError,
+    apply,
+    new_record,
+    new_records,
+    parse_deck,
+    position_of,
+    record_of,
+)
+from schnapsen_env.engine.match import (
+    game_points,
+    is_over,
+    match_result,
+    match_winner,
+    new_match,
+)
+from schnapsen_env.engine.play import (
+    deal,
+    deal_deck,
+    is_revoke,
+    legal,
+    random_action,
+    revoke,
+    step,
+)
+from schnapsen_env.engine.record import MAX_ACTIONS_PER_DEAL, RECORD_SIZE, RECORD_TABLE
+
+__all__ = [
+    "MAX_ACTIONS_PER_DEAL",
+    "RECORD_SIZE",
+    "RECORD_TABLE",
+    "IllegalActionError",
+    "apply",
+    "deal",
+    "deal_deck",
+    "game_points",
+    "is_over",
+    "is_revoke",
+    "legal",
+    "match_result",
+    "match_winner",
+    "new_match",
+    "new_record",
+    "new_records",
+    "parse_deck",
+    "position_of",
+    "random_action",
+    "record_of",
+    "revoke",
+    "step",
+]

@@ -1,0 +1,154 @@
+"""Points, who is out, and what a deal is worth. Each rule of scoring is one function here."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from schnapsen_env.cards import MARRIAGE_POINTS, NUM_SUITS, TRUMP_MARRIAGE_POINTS
+from schnapsen_env.compiled import compiled
+from schnapsen_env.engine import record as r
+from schnapsen_env.position import EndReason
+from schnapsen_env.rules import CODE_INDEX, OUT_POINTS, SCHNEIDER_POINTS
+
+Record = npt.NDArray[np.int64]
+Codes = npt.NDArray[np.int64]
+
+_CLAIMS: Final = CODE_INDEX["claims"]
+_EXHAUSTED: Final = CODE_INDEX["exhausted"]
+_SCHNEIDER_BY: Final = CODE_INDEX["schneider_by"]
+_CLOSE_VALUED_AT: Final = CODE_INDEX["close_valued_at"]
+_CLOSE_FAILURE: Final = CODE_INDEX["close_failure"]
+
+# Enum members as plain integers, which compiled code reads as constants.
+_SIXTY_SIX: Final = int(EndReason.SIXTY_SIX)
+_LAST_TRICK: Final = int(EndReason.LAST_TRICK)
+_FAILED_CLOSE: Final = int(EndReason.FAILED_CLOSE)
+_DRAWN: Final = int(EndReason.DRAWN)
+
+
+@compiled
+def marriage_points(record: Record, seat: int) -> int:
+    """What the declared marriages of ``seat`` are worth, pending or not."""
+    worth = 0
+    for suit in range(NUM_SUITS):
+        if record[r.MARRIAGES + seat] >> suit & 1:
+            worth += TRUMP_MARRIAGE_POINTS if suit == record[r.TRUMP] else MARRIAGE_POINTS
+    return worth
+
+
+@compiled
+def points(record: Record, seat: int) -> int:
+    """Points toward 66: card points, plus marriages once ``seat`` has won a trick."""
+    if record[r.TRICKS + seat] == 0:
+        return 0
+    return record[r.CARD_POINTS + seat] + marriage_points(record, seat)
+
+
+@compiled
+def is_out(record: Record, seat: int) -> bool:
+    """Whether ``seat`` has reached 66."""
+    return points(record, seat) >= OUT_POINTS
+
+
+@compiled
+def value_against(tricks: int, loser_points: int) -> int:
+    """Game points for beating a player with so many tricks and points: 3, 2 or 1."""
+    if tricks == 0:
+        return 3
+    return 2 if loser_points < SCHNEIDER_POINTS else 1
+
+
+@compiled
+def schneider_measure(record: Record, codes: Codes, seat: int) -> int:
+    """The points of ``seat`` that this rule set compares with 33."""
+    if codes[_SCHNEIDER_BY] == 1:
+        return record[r.CARD_POINTS + seat]
+    return points(record, seat)
+
+
+@compiled
+def short_of_33(record: Record, codes: Codes, seat: int) -> int:
+    """What ``seat`` lacks to be safe from Schneider."""
+    return max(SCHNEIDER_POINTS - schneider_measure(record, codes, seat), 0)
+
+
+@compiled
+def sixty_six_value(record: Record, codes: Codes, seat: int) -> int:
+    """Game points that ``seat`` gets for going out now, the opponent not being the closer."""
+    if record[r.CLOSED_BY] == seat and codes[_CLOSE_VALUED_AT] == 1:
+        by_card_points = codes[_SCHNEIDER_BY] == 1
+        at_close = record[r.CLOSE_CARD_POINTS] if by_card_points else record[r.CLOSE_POINTS]
+        return value_against(record[r.CLOSE_TRICKS], at_close)
+    other = 1 - seat
+    return value_against(record[r.TRICKS + other], schneider_measure(record, codes, other))
+
+
+@compiled
+def close_failure_value(record: Record, codes: Codes) -> int:
+    """Game points that the closer's opponent gets if the closer fails now."""
+    if codes[_CLOSE_FAILURE] == 1:
+        closer = record[r.CLOSED_BY]
+        return value_against(record[r.TRICKS + closer], record[r.CARD_POINTS + closer])
+    return 3 if record[r.CLOSE_TRICKS] == 0 else 2
+
+
+@compiled
+def going_out_value(record: Record, codes: Codes, seat: int) -> int:
+    """Game points that ``seat`` gets for going out now, whoever has closed."""
+    if record[r.CLOSED_BY] == 1 - seat:
+        return close_failure_value(record, codes)
+    return sixty_six_value(record, codes, seat)
+
+
+@compiled
+def finish(record: Record, winner: int, game_points: int, reason: int) -> None:
+    """End the deal and add its game points to the match."""
+    record[r.WINNER] = winner
+    record[r.GAME_POINTS] = game_points
+    record[r.END_REASON] = reason
+    if winner != r.NONE:
+        record[r.MATCH_SCORE + winner] += game_points
+
+
+@compiled
+def go_out(record: Record, codes: Codes, seat: int) -> None:
+    """``seat`` has 66: a win, or the failure of an opponent who has closed."""
+    reason = _FAILED_CLOSE if record[r.CLOSED_BY] == 1 - seat else _SIXTY_SIX
+    finish(record, seat, going_out_value(record, codes, seat), reason)
+
+
+@compiled
+def go_out_if_automatic(record: Record, codes: Codes, seat: int) -> None:
+    """Where 66 needs no claim, end the deal the instant that ``seat`` has it."""
+    if codes[_CLAIMS] == 0 and is_out(record, seat):
+        go_out(record, codes, seat)
+
+
+@compiled
+def lose_by_rule(record: Record, codes: Codes, loser: int, reason: int) -> None:
+    """A wrong claim or a revoke: the other player gets 3 or 2; a closer fails instead."""
+    winner = 1 - loser
+    if record[r.CLOSED_BY] == loser:
+        finish(record, winner, close_failure_value(record, codes), _FAILED_CLOSE)
+    else:
+        finish(record, winner, 3 if record[r.TRICKS + winner] == 0 else 2, reason)
+
+
+@compiled
+def play_out(record: Record, codes: Codes, last_winner: int) -> None:
+    """Both hands are empty and nobody went out; ``last_winner`` won the last trick."""
+    other = 1 - last_winner
+    closer = record[r.CLOSED_BY]
+    if is_out(record, last_winner):
+        go_out(record, codes, last_winner)
+    elif closer != r.NONE:
+        finish(record, 1 - closer, close_failure_value(record, codes), _FAILED_CLOSE)
+    elif codes[_EXHAUSTED] == 0:
+        finish(record, last_winner, 1, _LAST_TRICK)
+    elif is_out(record, other):
+        go_out(record, codes, other)
+    else:
+        finish(record, r.NONE, 0, _DRAWN)
