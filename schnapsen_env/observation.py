@@ -28,6 +28,7 @@ from schnapsen_env.cards import (
     SUITS,
     TALON_SIZE,
 )
+from schnapsen_env.bitstore import store_bits
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import talon_card
@@ -145,6 +146,7 @@ _field("other_win_value", "number", 1, "game points of the other player for goin
 _field("own_needed", "number", 1, "game points missing to win the match", MAX_TARGET)
 _field("other_needed", "number", 1, "the same for the other player", MAX_TARGET)
 
+_NUM_FLAGS: Final = _NUMBERS - _FLAGS
 #: The fields of every observation, in order.
 FIELDS: Final = tuple(_table)
 #: Features of an observation without history.
@@ -329,18 +331,20 @@ def natural_action(record: Record, codes: Codes, memory: int, suits_code: int, a
     if suits_code == NATURAL or action >= EXCHANGE:
         return action
     order = suit_order(view(record, codes, record[r.TO_MOVE], memory), suits_code)
+    return action_in_natural_order(order, action)
+
+
+@compiled
+def action_in_natural_order(order: int, action: int) -> int:
+    """The natural id of an ``action`` whose suits are named by ``order``."""
+    if action >= EXCHANGE:
+        return action
     if action >= FIRST_DECLARE:
         return FIRST_DECLARE + natural_suit(order, action - FIRST_DECLARE)
     return NUM_RANKS * natural_suit(order, action // NUM_RANKS) + action % NUM_RANKS
 
 
 # ------------------------------------------------------------------------------------ writing
-
-
-@compiled
-def _write_bits(out: Any, offset: int, bits: int, width: int) -> None:
-    for i in range(width):
-        out[offset + i] = bits >> i & 1
 
 
 @compiled
@@ -377,16 +381,16 @@ def _flags(seen: View, order: int) -> int:
 
 @compiled
 def _write_view(seen: View, order: int, scaled: int, out: Any) -> None:
-    _write_bits(out, _HAND, _rename_cards(seen.cards.hand, order), NUM_CARDS)
-    _write_bits(out, _OWN_WON, _rename_cards(seen.cards.own_won, order), NUM_CARDS)
-    _write_bits(out, _OTHER_WON, _rename_cards(seen.cards.other_won, order), NUM_CARDS)
-    _write_bits(out, _OTHER_KNOWN, _rename_cards(seen.cards.other_known, order), NUM_CARDS)
-    _write_bits(out, _CANNOT_HOLD, _rename_cards(seen.cards.other_cannot_hold, order), NUM_CARDS)
-    _write_bits(out, _UNSEEN, _rename_cards(seen.cards.unseen, order), NUM_CARDS)
-    _write_bits(out, _LAST, _rename_cards(seen.cards.last_trick, order), NUM_CARDS)
-    _write_bits(out, _TURNED_UP, _rename_cards(bit(seen.cards.turned_up), order), NUM_CARDS)
-    _write_bits(out, _LED, _rename_cards(bit(seen.cards.led), order), NUM_CARDS)
-    _write_bits(out, _FLAGS, _flags(seen, order), _NUMBERS - _FLAGS)
+    store_bits(out, _HAND, _rename_cards(seen.cards.hand, order), NUM_CARDS)
+    store_bits(out, _OWN_WON, _rename_cards(seen.cards.own_won, order), NUM_CARDS)
+    store_bits(out, _OTHER_WON, _rename_cards(seen.cards.other_won, order), NUM_CARDS)
+    store_bits(out, _OTHER_KNOWN, _rename_cards(seen.cards.other_known, order), NUM_CARDS)
+    store_bits(out, _CANNOT_HOLD, _rename_cards(seen.cards.other_cannot_hold, order), NUM_CARDS)
+    store_bits(out, _UNSEEN, _rename_cards(seen.cards.unseen, order), NUM_CARDS)
+    store_bits(out, _LAST, _rename_cards(seen.cards.last_trick, order), NUM_CARDS)
+    store_bits(out, _TURNED_UP, _rename_cards(bit(seen.cards.turned_up), order), NUM_CARDS)
+    store_bits(out, _LED, _rename_cards(bit(seen.cards.led), order), NUM_CARDS)
+    store_bits(out, _FLAGS, _flags(seen, order), _NUM_FLAGS)
     n = _NUMBERS
     _write_number(out, n, seen.tally.own_points, _MOST_POINTS, scaled)
     _write_number(out, n + 1, seen.tally.other_points, _MOST_POINTS, scaled)
@@ -410,16 +414,16 @@ def _write_view(seen: View, order: int, scaled: int, out: Any) -> None:
 
 @compiled
 def _write_history(record: Record, seat: int, order: int, out: Any) -> None:
-    _write_bits(out, _FIRST_TURNED_UP, _rename_cards(bit(first_turned_up(record)), order), NUM_CARDS)
+    store_bits(out, _FIRST_TURNED_UP, _rename_cards(bit(first_turned_up(record)), order), NUM_CARDS)
     out[_DRAWS:_FULL_SIZE] = 0
     for trick in range(_NUM_DRAWS):
         if own_draw(record, seat, trick) != r.NONE:
             drawn = _rename_cards(bit(own_draw(record, seat, trick)), order)
-            _write_bits(out, _DRAWS + NUM_CARDS * trick, drawn, NUM_CARDS)
+            store_bits(out, _DRAWS + NUM_CARDS * trick, drawn, NUM_CARDS)
     for index in range(record[r.NUM_TAKEN]):
         action, actor = event(record, index)
         row = _EVENTS + _EVENT_SIZE * index
-        _write_bits(out, row, _rename_actions(1 << action, order), NUM_ACTIONS)
+        store_bits(out, row, _rename_actions(1 << action, order), NUM_ACTIONS)
         out[row + NUM_ACTIONS] = 1 if actor == seat else 0
 
 
@@ -453,7 +457,7 @@ def encode(
     _write_view(seen, order, scaled, out)
     if history:
         _write_history(record, seat, order, out)
-    _write_bits(mask, 0, _rename_actions(seen.legal, order), NUM_ACTIONS)
+    store_bits(mask, 0, _rename_actions(seen.legal, order), NUM_ACTIONS)
 
 
 def observe(
@@ -487,7 +491,7 @@ def encode_state(record: Record, codes: Codes, out: npt.NDArray[np.float32]) -> 
     for row in range(TALON_SIZE):
         place = TALON_SIZE - record[r.FACE_DOWN] + row
         card = talon_card(record, place) if row < record[r.FACE_DOWN] else r.NONE
-        _write_bits(out, 2 * BASE_SIZE + NUM_CARDS * row, bit(card), NUM_CARDS)
+        store_bits(out, 2 * BASE_SIZE + NUM_CARDS * row, bit(card), NUM_CARDS)
 
 
 # ------------------------------------------------------------------------------------ reading
@@ -571,6 +575,36 @@ def decode(observation: Any, mask: Any) -> View:
         _read_number(observation, 17, MAX_TARGET),
     )
     return View(cards, table, tally, _read_bits(mask, 0, NUM_ACTIONS))
+
+
+@compiled
+def relabel(
+    observation: Any,
+    mask: Any,
+    suits_code: int,
+    out: npt.NDArray[np.float32],
+    out_mask: npt.NDArray[np.int8],
+) -> int:
+    """Write an observation of the default layout, and its mask, again with the suits renamed.
+
+    For agents that were trained with ``suits=`` and are shown the default layout. The result is
+    what an environment with that option gives.
+
+    Args:
+        observation: ``float32[F]`` in the default layout.
+        mask: ``int8[27]``, the action mask that came with it.
+        suits_code: ``Layout.suits_code`` of the names that are wanted.
+        out: ``float32[F]``, filled with the observation.
+        out_mask: ``int8[27]``, filled with the mask.
+
+    Returns:
+        The order of suits, for :func:`action_in_natural_order`.
+    """
+    seen = decode(observation, mask)
+    order = suit_order(seen, suits_code)
+    _write_view(seen, order, 1, out)
+    store_bits(out_mask, 0, _rename_actions(seen.legal, order), NUM_ACTIONS)
+    return order
 
 
 _WORDS: Final = {
