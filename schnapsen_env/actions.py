@@ -34,7 +34,7 @@ def declare(suit: int) -> int:
 
 
 def action_text(action: int) -> str:
-    """The text of an action id: ``"TH"``, ``"declare-H"``, ``"exchange"``, ``"close"``, ``"claim"``.
+    """The text of an action id: a card, ``"declare-H"``, ``"exchange"``, ``"close"``, ``"claim"``.
 
     Raises:
         ValueError: ``action`` is not in 0-26.

@@ -1,21 +1,22 @@
 """Writing a set of bits as an array of 0s and 1s, a vector of elements at a time.
 
 The loop ``out[offset + i] = bits >> i & 1`` is where an observation spends its time. numba unrolls
-short loops before it could turn them into vector instructions, so this one function is given to LLVM
-as vector operations. They are legal on every processor (LLVM splits what it cannot do at once), and
-uncompiled the loop itself runs.
+short loops before it could turn them into vector instructions, so this one function is given to
+LLVM as vector operations. They are legal on every processor, since LLVM splits what it cannot do at
+once, and uncompiled the loop itself runs.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.config import DISABLE_JIT
+from numba.core import cgutils, config
 from numba.extending import intrinsic
 
+_UNDEFINED = cast("Any", ir).Undefined
 #: Elements of the widest vector operation; wider ones gain nothing on any processor of today.
 _WIDEST = 16
 
@@ -25,10 +26,10 @@ def _element(builder: Any, bits: Any, first: int, width: int, dtype: Any) -> Any
     vector = ir.VectorType(ir.IntType(32), width)
     word = builder.trunc(builder.lshr(bits, ir.Constant(bits.type, first)), ir.IntType(32))
     one = builder.insert_element(
-        ir.Constant(vector, ir.Undefined), word, ir.Constant(ir.IntType(32), 0)
+        ir.Constant(vector, _UNDEFINED), word, ir.Constant(ir.IntType(32), 0)
     )
     splat = builder.shuffle_vector(
-        one, ir.Constant(vector, ir.Undefined), ir.Constant(vector, [0] * width)
+        one, ir.Constant(vector, _UNDEFINED), ir.Constant(vector, [0] * width)
     )
     shifted = builder.lshr(splat, ir.Constant(vector, list(range(width))))
     masked = builder.and_(shifted, ir.Constant(vector, [1] * width))
@@ -37,14 +38,13 @@ def _element(builder: Any, bits: Any, first: int, width: int, dtype: Any) -> Any
     return builder.trunc(masked, ir.VectorType(ir.IntType(8), width))
 
 
-@intrinsic(prefer_literal=True)
-def _store_bits(typingctx: Any, out: Any, offset: Any, bits: Any, width: Any) -> Any:
+def _store_bits(_typing: Any, out: Any, _offset: Any, _bits: Any, width: Any) -> Any:
+    """The signature and the code of ``store_bits`` for these types, as numba wants them."""
     if not isinstance(width, types.IntegerLiteral) or out.dtype.bitwidth not in (8, 32):
         return None
-    signature = types.void(out, types.int64, types.int64, width)
 
-    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = cgutils.create_struct_proxy(out)(context, builder, value=arguments[0])
+    def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        array = cast("Any", cgutils).create_struct_proxy(out)(context, builder, value=arguments[0])
         done = 0
         while done < width.literal_value:
             size = min(_WIDEST, 1 << (width.literal_value - done).bit_length() - 1)
@@ -56,15 +56,20 @@ def _store_bits(typingctx: Any, out: Any, offset: Any, bits: Any, width: Any) ->
             done += size
         return context.get_dummy_value()
 
-    return signature, codegen
+    return types.void(out, types.int64, types.int64, width), codegen
 
 
-if DISABLE_JIT:
+def _store_bits_uncompiled(out: Any, offset: int, bits: int, width: int) -> None:
+    for i in range(width):
+        out[offset + i] = bits >> i & 1
 
-    def store_bits(out: Any, offset: int, bits: int, width: int) -> None:
-        """Set ``out[offset + i]`` to bit ``i`` of ``bits`` for each ``i`` below ``width``."""
-        for i in range(width):
-            out[offset + i] = bits >> i & 1
 
-else:
-    store_bits = _store_bits
+_settings: Any = config
+
+#: ``store_bits(out, offset, bits, width)`` sets ``out[offset + i]`` to bit ``i`` of ``bits`` for
+#: each ``i`` below ``width``, a constant. ``out`` is an array of 8- or 32-bit numbers.
+store_bits: Callable[[Any, int, int, int], None] = (
+    _store_bits_uncompiled
+    if _settings.DISABLE_JIT
+    else cast("Any", intrinsic(prefer_literal=True)(_store_bits))
+)

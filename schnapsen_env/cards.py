@@ -15,7 +15,7 @@ NUM_SUITS: Final = 4
 NUM_RANKS: Final = 5
 NUM_CARDS: Final = NUM_SUITS * NUM_RANKS
 HAND_SIZE: Final = 5
-#: Face-down talon cards right after the deal; the turned-up trump lies under them and is not counted.
+#: Face-down talon cards right after the deal, without the turned-up trump that lies under them.
 TALON_SIZE: Final = NUM_CARDS - 2 * HAND_SIZE - 1
 
 SUITS: Final = "CDHS"

@@ -21,7 +21,7 @@ import numba
 from numba.core import config as numba_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -53,8 +53,8 @@ _FOLDER: Final = _cache_folder()
 
 
 @contextmanager
-def _own_cache_folder() -> Iterator[None]:
-    """Point numba at our folder while a function is registered; numba reads the setting only then."""
+def _own_cache_folder() -> Generator[None]:
+    """Point numba at our folder while a function is registered, which is when numba looks."""
     settings: Any = numba_config
     before = settings.CACHE_DIR
     if _FOLDER is not None:
@@ -81,5 +81,5 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def compiled_apart(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The same for a long function: it stays a call, so that its callers do not compile it again."""
+    """The same for a long function: it stays a call, and its callers do not compile it again."""
     return _register(function, inline=False)

@@ -1,7 +1,7 @@
 """A player of rules of thumb: what a good club player does without calculating.
 
-It decides from its own :class:`~schnapsen_env.view.View` and nothing else. Each rule of thumb is one
-function; :func:`heuristic_action` asks them in order. How much each is worth was measured, see
+It decides from its own :class:`~schnapsen_env.view.View` and nothing else. Each rule of thumb is
+one function; :func:`heuristic_action` asks them in order. How much each is worth was measured, see
 ``docs/heuristic.md``.
 
 The player does not know the rule set. It plans for the usual one (whoever cannot beat must follow,
@@ -18,7 +18,6 @@ from schnapsen_env.actions import CLAIM, CLOSE, EXCHANGE, FIRST_DECLARE
 from schnapsen_env.cards import (
     ALL_CARDS,
     CARD_POINTS,
-    HAND_SIZE,
     KING,
     MARRIAGE_SET,
     NUM_CARDS,
@@ -139,7 +138,7 @@ def keeping_value(seen: View, card: int) -> int:
     value = int(_POINTS[card])
     if suit == seen.table.trump_suit:
         value += 10
-    if rank == KING or rank == QUEEN:
+    if rank in (KING, QUEEN):
         partner = NUM_RANKS * suit + (QUEEN if rank == KING else KING)
         still_to_declare = not seen.table.own_marriages >> suit & 1
         if seen.cards.hand >> partner & 1 and still_to_declare:

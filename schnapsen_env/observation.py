@@ -1,9 +1,9 @@
 """The observation: a player's :class:`~schnapsen_env.view.View` as a flat array of numbers.
 
 An observation is made of the named fields of :data:`FIELDS`. Sets of cards are 20 numbers, one a
-card, in the order of card ids; numbers such as points are scaled into ``[0, 1]``. As ``float32`` the
-array is ready for a network; as ``uint8`` it holds the unscaled whole numbers in a quarter of the
-memory, and ``uint8 * layout.scale`` is the float form exactly.
+card, in the order of card ids; numbers such as points are scaled into ``[0, 1]``. As ``float32``
+the array is ready for a network; as ``uint8`` it holds the unscaled whole numbers in a quarter of
+the memory, and ``uint8 * layout.scale`` is the float form exactly.
 
 With ``suits="trump_first"`` or ``"canonical"`` the suits are renamed before anything is written, in
 observation, mask and actions alike, so that deals that differ only in the names of suits look the
@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schnapsen_env.actions import EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
+from schnapsen_env.bitstore import store_bits
 from schnapsen_env.cards import (
     NUM_CARDS,
     NUM_RANKS,
@@ -28,7 +29,6 @@ from schnapsen_env.cards import (
     SUITS,
     TALON_SIZE,
 )
-from schnapsen_env.bitstore import store_bits
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import talon_card
@@ -139,7 +139,13 @@ _field("own_pending", "number", 1, "marriage points that wait for a first trick"
 _field("other_pending", "number", 1, "the same for the other player", _MOST_PENDING)
 _field("own_tricks", "number", 1, "tricks won", _MOST_TRICKS)
 _field("other_tricks", "number", 1, "tricks won by the other player", _MOST_TRICKS)
-_field("close_tricks", "number", 1, "tricks of the closer's opponent at the closing", _MOST_CLOSE_TRICKS)
+_field(
+    "close_tricks",
+    "number",
+    1,
+    "tricks of the closer's opponent at the closing",
+    _MOST_CLOSE_TRICKS,
+)
 _field("close_points", "number", 1, "points of the closer's opponent at the closing", _MOST_POINTS)
 _field("own_win_value", "number", 1, "game points for going out now", 3)
 _field("other_win_value", "number", 1, "game points of the other player for going out now", 3)
@@ -187,9 +193,13 @@ class Layout:
 
     def __post_init__(self) -> None:
         if self.memory not in MEMORIES:
-            raise ValueError(f"memory={self.memory!r} is unknown: choose one of {', '.join(MEMORIES)}")
+            raise ValueError(
+                f"memory={self.memory!r} is unknown: choose one of {', '.join(MEMORIES)}"
+            )
         if self.suits not in SUIT_ORDERS:
-            raise ValueError(f"suits={self.suits!r} is unknown: choose one of {', '.join(SUIT_ORDERS)}")
+            raise ValueError(
+                f"suits={self.suits!r} is unknown: choose one of {', '.join(SUIT_ORDERS)}"
+            )
         if not isinstance(self.history, bool):
             raise ValueError(f"history={self.history!r} is unknown: choose True or False")
         if self.history and self.memory != "perfect":
@@ -270,8 +280,39 @@ def _sort_key(seen: View, suit: int) -> int:
 
 
 @compiled
-def suit_order(seen: View, suits_code: int) -> int:
-    """The order of suits for one player's view; ``suits_code`` is an index of SUIT_ORDERS."""
+def _first_seen(record: Record, seat: int, memory: int) -> int:
+    """When each suit was first played or declared, and first drawn by ``seat``: a byte a suit.
+
+    Suits of which a player sees the same cards may still differ in their history. No two suits have
+    the same byte, but those that have no history at all. 0 for a player who may not look back.
+    """
+    if memory != PERFECT:
+        return 0
+    seen = 0
+    for suit in range(NUM_SUITS):
+        first, drawn = 31, 7
+        for index in range(record[r.NUM_TAKEN] - 1, -1, -1):
+            action, _ = event(record, index)
+            if action // NUM_RANKS == suit or action == FIRST_DECLARE + suit:
+                first = index
+        for trick in range(_NUM_DRAWS - 1, -1, -1):
+            card = own_draw(record, seat, trick)
+            if card != r.NONE and card // NUM_RANKS == suit:
+                drawn = trick
+        seen |= (first << 3 | drawn) << (8 * suit)
+    return seen
+
+
+@compiled
+def suit_order(seen: View, suits_code: int, first_seen: int) -> int:
+    """The order of suits for one player's view.
+
+    Args:
+        seen: the view.
+        suits_code: an index of :data:`SUIT_ORDERS`.
+        first_seen: what decides, in canonical order, between suits of which the same is seen: the
+            smaller byte of the two first; 0 if it does not matter.
+    """
     if suits_code == NATURAL:
         return _NATURAL_ORDER
     trump_suit = seen.table.trump_suit
@@ -285,10 +326,15 @@ def suit_order(seen: View, suits_code: int) -> int:
         return order
     for suit in range(NUM_SUITS):
         if suit != trump_suit:
-            place = 1  # after each suit with a larger key, or the same key and a smaller number
+            place = 1  # after each suit with a larger key, or the same key and seen earlier
             for rival in range(NUM_SUITS):
                 if rival != trump_suit and rival != suit:
                     mine, theirs = _sort_key(seen, suit), _sort_key(seen, rival)
+                    if theirs == mine:
+                        mine, theirs = (
+                            first_seen >> (8 * rival) & 255,
+                            first_seen >> (8 * suit) & 255,
+                        )
                     if theirs > mine or (theirs == mine and rival < suit):
                         place += 1
             order |= suit << (2 * place)
@@ -330,7 +376,9 @@ def natural_action(record: Record, codes: Codes, memory: int, suits_code: int, a
     """The natural id of an ``action`` that the player to move named in its own order of suits."""
     if suits_code == NATURAL or action >= EXCHANGE:
         return action
-    order = suit_order(view(record, codes, record[r.TO_MOVE], memory), suits_code)
+    seat = record[r.TO_MOVE]
+    first_seen = _first_seen(record, seat, memory) if suits_code == CANONICAL else 0
+    order = suit_order(view(record, codes, seat, memory), suits_code, first_seen)
     return action_in_natural_order(order, action)
 
 
@@ -453,7 +501,8 @@ def encode(
         mask: ``int8[27]``; all zeros unless ``seat`` is to move.
     """
     seen = view(record, codes, seat, memory)
-    order = suit_order(seen, suits_code)
+    first_seen = _first_seen(record, seat, memory) if suits_code == CANONICAL else 0
+    order = suit_order(seen, suits_code, first_seen)
     _write_view(seen, order, scaled, out)
     if history:
         _write_history(record, seat, order, out)
@@ -517,7 +566,7 @@ def _read_index(observation: Any, offset: int, width: int) -> int:
 
 @compiled
 def _read_number(observation: Any, index: int, most: int) -> int:
-    return int(round(observation[_NUMBERS + index] * most))
+    return int(observation[_NUMBERS + index] * most + 0.5)
 
 
 @compiled
@@ -601,7 +650,7 @@ def relabel(
         The order of suits, for :func:`action_in_natural_order`.
     """
     seen = decode(observation, mask)
-    order = suit_order(seen, suits_code)
+    order = suit_order(seen, suits_code, 0)
     _write_view(seen, order, 1, out)
     store_bits(out_mask, 0, _rename_actions(seen.legal, order), NUM_ACTIONS)
     return order
@@ -639,7 +688,9 @@ def describe(observation: npt.ArrayLike, layout: Layout = DEFAULT_LAYOUT) -> dic
         whole = np.rint(array / layout.scale).astype(np.int64)
     suit_names = SUITS if layout.suits == "natural" else "0123"
     return {
-        field.name: _describe_field(field, whole[field.offset : field.offset + field.size], suit_names)
+        field.name: _describe_field(
+            field, whole[field.offset : field.offset + field.size], suit_names
+        )
         for field in layout.fields
     }
 

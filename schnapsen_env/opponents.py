@@ -48,7 +48,11 @@ class RandomOpponent:
         if seed is not None:
             self._rng = np.random.default_rng(seed)
 
-    def act(self, observation: npt.NDArray[Any], action_mask: npt.NDArray[np.int8]) -> int:
+    def act(
+        self,
+        observation: npt.NDArray[Any],  # noqa: ARG002 - what every agent is given
+        action_mask: npt.NDArray[np.int8],
+    ) -> int:
         """A random legal action.
 
         Raises:
@@ -60,7 +64,9 @@ class RandomOpponent:
         return int(legal[self._rng.integers(legal.size)])
 
     def act_batch(
-        self, observations: npt.NDArray[Any], action_masks: npt.NDArray[np.int8]
+        self,
+        observations: npt.NDArray[Any],  # noqa: ARG002 - what every agent is given
+        action_masks: npt.NDArray[np.int8],
     ) -> npt.NDArray[np.int64]:
         """Random legal actions, ``int64[N]``, for masks ``[N, 27]``.
 

@@ -2,19 +2,21 @@
 
 A position is what people and tests write down; the engine plays on records
 (:mod:`schnapsen_env.engine`) that are made from positions and read back into them. The text form is
-what ``str(position)`` gives, what errors show and what :meth:`Position.from_text` reads::
+what ``str(position)`` gives, what errors show and what :meth:`Position.from_text` reads: words of
+``key=value``, cards run together, a comma between the seats, defaults left out::
 
-    trump=H turned=9 ...
+    trump=S turned_up=JS leader=1 lead=TD hands=KSQSASJHAC,THADKDQC talon=QHJDKC ...
 """
 
 from __future__ import annotations
 
 import enum
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Final, TypeVar
+from operator import index
+from typing import Any, Final, SupportsIndex, TypeVar, cast
 
 from schnapsen_env.cards import (
     ALL_CARDS,
@@ -36,6 +38,7 @@ from schnapsen_env.cards import (
 )
 
 _T = TypeVar("_T")
+_D = TypeVar("_D")
 Pair = tuple[_T, _T]
 
 
@@ -158,14 +161,14 @@ class Position:
             raise ValueError(f"position: the key {missing[0]!r} is missing")
         read = _Reader(position)
         leader = read.seat("leader")
-        marriages = read.optional("marriages", lambda v: _pair(v, _suits), ((), ()))
-        won = read.optional("won", lambda v: _pair(v, _cards), None)
+        marriages = read.optional("marriages", _suit_pair, ((), ()))
+        won = read.optional("won", _card_pair, None)
         trump_suit = read.get("trump", parse_suit)
-        tricks = read.optional("tricks", lambda v: _pair(v, _count), (0, 0))
+        tricks = read.optional("tricks", _count_pair, (0, 0))
         closed_by = read.optional("closed_by", _seat, None)
         at_close = None
         if position.get("at_close") is not None:
-            at_close = read.get("at_close", lambda v: _at_close(v))
+            at_close = read.get("at_close", _at_close)
             if at_close.card_points < 0:
                 if closed_by is None:
                     raise ValueError("position: at_close is given but closed_by is not")
@@ -177,22 +180,22 @@ class Position:
         return cls(
             trump_suit=trump_suit,
             turned_up=read.optional("turned_up", parse_card, None),
-            hands=read.get("hands", lambda v: _pair(v, _cards)),
+            hands=read.get("hands", _card_pair),
             talon=read.optional("talon", _cards, ()),
             closed_by=closed_by,
             at_close=at_close,
             leader=leader,
             lead=read.optional("lead", parse_card, None),
-            card_points=read.optional("card_points", lambda v: _pair(v, _count), (0, 0)),
+            card_points=read.optional("card_points", _count_pair, (0, 0)),
             tricks=tricks,
             marriages=marriages,
             declared=read.optional("declared", parse_suit, None),
             won=won,
-            known=read.optional("known", lambda v: _pair(v, _cards), ((), ())),
-            cannot_hold=read.optional("cannot_hold", lambda v: _pair(v, _cards), ((), ())),
-            last_trick=read.optional("last_trick", lambda v: _pair(v, parse_card), None),
+            known=read.optional("known", _card_pair, ((), ())),
+            cannot_hold=read.optional("cannot_hold", _card_pair, ((), ())),
+            last_trick=read.optional("last_trick", _trick, None),
             forehand=read.optional("forehand", _seat, leader),
-            match_score=read.optional("match_score", lambda v: _pair(v, _count), (0, 0)),
+            match_score=read.optional("match_score", _count_pair, (0, 0)),
             result=read.optional("result", _result, None),
         )
 
@@ -321,15 +324,15 @@ def _seat(value: Any) -> int:
 
 
 def _count(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex) or index(value) < 0:
         raise ValueError(f"a count is a whole number from 0, not {value!r}")
-    return value
+    return index(value)
 
 
 def _list(value: Any) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         raise ValueError(f"a list is needed, not {value!r}")
-    return value
+    return cast("Sequence[Any]", value)
 
 
 def _cards(value: Any) -> tuple[int, ...]:
@@ -340,21 +343,33 @@ def _suits(value: Any) -> tuple[int, ...]:
     return tuple(parse_suit(suit) for suit in _list(value))
 
 
-def _pair(value: Any, read: Any) -> Any:
-    items = _list(value)
-    if len(items) != 2:
-        raise ValueError(f"two items are needed, one a seat, not {len(items)}")
-    return (read(items[0]), read(items[1]))
+def _pair_of(read: Callable[[Any], _T]) -> Callable[[Any], Pair[_T]]:
+    """A reader of two items, one a seat, each read by ``read``."""
+
+    def read_pair(value: Any) -> Pair[_T]:
+        items = _list(value)
+        if len(items) != 2:
+            raise ValueError(f"two items are needed, one a seat, not {len(items)}")
+        return read(items[0]), read(items[1])
+
+    return read_pair
+
+
+_card_pair: Final = _pair_of(_cards)
+_suit_pair: Final = _pair_of(_suits)
+_count_pair: Final = _pair_of(_count)
+_trick: Final = _pair_of(parse_card)
 
 
 def _at_close(value: Any) -> AtClose:
-    if not isinstance(value, Mapping) or not {"tricks", "points"} <= set(value):
+    if not isinstance(value, Mapping) or not {"tricks", "points"} <= value.keys():
         raise ValueError(f'{{"tricks": n, "points": n}} is needed, not {value!r}')
-    unknown = set(value) - {"tricks", "points", "card_points"}
+    parts = cast("Mapping[str, Any]", value)
+    unknown = set(parts) - {"tricks", "points", "card_points"}
     if unknown:
         raise ValueError(f"unknown key {min(unknown)!r}")
-    card_points = _count(value["card_points"]) if "card_points" in value else -1
-    return AtClose(_count(value["tricks"]), _count(value["points"]), card_points)
+    card_points = _count(parts["card_points"]) if "card_points" in parts else -1
+    return AtClose(_count(parts["tricks"]), _count(parts["points"]), card_points)
 
 
 def _likely_card_points(at_close: AtClose, marriages: Iterable[int], trump_suit: int) -> int:
@@ -378,14 +393,18 @@ def _most_card_points(tricks: int) -> int:
     return sum(sorted(CARD_POINTS, reverse=True)[: 2 * tricks])
 
 
+_RESULT_KEYS: Final = {"winner", "game_points", "end_reason"}
+
+
 def _result(value: Any) -> Result:
-    if not isinstance(value, Mapping) or set(value) != {"winner", "game_points", "end_reason"}:
+    if not isinstance(value, Mapping) or set(cast("Mapping[str, Any]", value)) != _RESULT_KEYS:
         raise ValueError(f"winner, game_points and end_reason are needed, not {value!r}")
+    parts = cast("Mapping[str, Any]", value)
     reasons = {reason.text: reason for reason in EndReason if reason is not EndReason.RUNNING}
-    if value["end_reason"] not in reasons:
+    if parts["end_reason"] not in reasons:
         raise ValueError(f"end_reason {value['end_reason']!r} is none of {', '.join(reasons)}")
-    winner = None if value["winner"] is None else _seat(value["winner"])
-    return Result(winner, _count(value["game_points"]), reasons[value["end_reason"]])
+    winner = None if parts["winner"] is None else _seat(parts["winner"])
+    return Result(winner, _count(parts["game_points"]), reasons[parts["end_reason"]])
 
 
 class _Reader:
@@ -394,13 +413,13 @@ class _Reader:
     def __init__(self, position: Mapping[str, Any]) -> None:
         self._position = position
 
-    def get(self, key: str, read: Any) -> Any:
+    def get(self, key: str, read: Callable[[Any], _T]) -> _T:
         try:
             return read(self._position[key])
         except ValueError as error:
             raise ValueError(f"position: {key}: {error}") from None
 
-    def optional(self, key: str, read: Any, default: Any) -> Any:
+    def optional(self, key: str, read: Callable[[Any], _T], default: _D) -> _T | _D:
         return default if self._position.get(key) is None else self.get(key, read)
 
     def seat(self, key: str) -> int:
@@ -416,10 +435,15 @@ def _value_text(key: str, value: Any) -> str:
     if isinstance(value, str | int):
         return str(value)
     if isinstance(value, dict):
-        return "/".join("-" if part is None else str(part) for part in value.values())
+        parts = cast("dict[str, Any]", value).values()
+        return "/".join("-" if part is None else str(part) for part in parts)
     if key in ("talon", "last_trick"):
         return "".join(value) or "-"
-    return ",".join(("".join(part) or "-") if isinstance(part, list) else str(part) for part in value)
+    return ",".join(map(_part_text, value))
+
+
+def _part_text(part: Any) -> str:
+    return ("".join(cast("list[str]", part)) or "-") if isinstance(part, list) else str(part)
 
 
 def _parse_value(key: str, text: str) -> Any:
@@ -472,6 +496,7 @@ def _check(position: Position) -> None:
     _check_values(position)
     _check_places(position)
     _check_talon(position)
+    _check_hand_sizes(position)
     _check_tricks(position)
     _check_marriages(position)
     _check_knowledge(position)
@@ -502,7 +527,10 @@ def _places(position: Position) -> list[tuple[str, Iterable[int]]]:
     if position.lead is not None:
         places.append(("lead", (position.lead,)))
     if position.won is not None:
-        places += [("the tricks of seat 0", position.won[0]), ("the tricks of seat 1", position.won[1])]
+        places += [
+            ("the tricks of seat 0", position.won[0]),
+            ("the tricks of seat 1", position.won[1]),
+        ]
     return places
 
 
@@ -525,8 +553,7 @@ def _check_places(position: Position) -> None:
 
 def _check_talon(position: Position) -> None:
     face_down = len(position.talon)
-    drawn_tricks = (TALON_SIZE - face_down) // 2
-    if face_down and face_down % 2 == 0 or face_down > TALON_SIZE:
+    if face_down > TALON_SIZE or (face_down and face_down % 2 == 0):
         _refuse(f"the talon holds 9, 7, 5, 3, 1 or 0 face-down cards, not {face_down}")
     if (position.turned_up is None) != (face_down == 0):
         _refuse("turned_up is null exactly when the talon is empty")
@@ -534,27 +561,25 @@ def _check_talon(position: Position) -> None:
         _refuse(f"turned_up {card_text(position.turned_up)} is not of the trump suit")
     if position.closed_by is not None and face_down == 0:
         _refuse("a closed talon still has its face-down cards")
+
+
+def _check_hand_sizes(position: Position) -> None:
     sizes = [len(hand) for hand in position.hands]
     if position.lead is not None:
         sizes[position.leader] += 1
     if sizes[0] != sizes[1]:
         _refuse(f"hands of {len(position.hands[0])} and {len(position.hands[1])} cards do not fit")
-    played = drawn_tricks if face_down else HAND_SIZE
-    if position.closed_by is None and face_down:
-        # A deal that a trick ended has not drawn for that trick.
-        expected = HAND_SIZE - (sum(position.tricks) - drawn_tricks if position.result else 0)
-        if sizes[0] != expected:
-            _refuse(f"hands of an open talon hold {expected} cards, not {sizes[0]}")
-        if position.result is not None and sum(position.tricks) - drawn_tricks not in (0, 1):
-            _refuse(f"{sum(position.tricks)} tricks and {face_down} face-down cards do not fit")
-    elif sizes[0] > HAND_SIZE:
-        _refuse(f"a hand holds at most {HAND_SIZE} cards, not {sizes[0]}")
-    elif sum(position.tricks) != played + HAND_SIZE - sizes[0]:
+    face_down = len(position.talon)
+    tricks_with_draw = (TALON_SIZE - face_down + 1) // 2
+    without_draw = sum(position.tricks) - tricks_with_draw
+    most_without_draw = HAND_SIZE
+    if position.talon_state == "OPEN":  # nobody draws after the trick that ends a deal
+        most_without_draw = 0 if position.result is None else 1
+    if not 0 <= without_draw <= most_without_draw:
+        _refuse(f"{sum(position.tricks)} tricks and {face_down} face-down cards do not fit")
+    if sizes[0] != HAND_SIZE - without_draw:
         _refuse(f"{sum(position.tricks)} tricks and hands of {sizes[0]} cards do not fit")
-    if not position.result and position.closed_by is None and face_down:
-        if sum(position.tricks) != drawn_tricks:
-            _refuse(f"{sum(position.tricks)} tricks and {face_down} face-down cards do not fit")
-    if not position.result and not any(sizes):
+    if position.result is None and not any(sizes):
         _refuse("both hands are empty and no result is given")
 
 
@@ -635,7 +660,9 @@ def _check_marriages(position: Position) -> None:
             _refuse(f"declared {SUITS[suit]} is not among the marriages of the leader")
         pair = {NUM_RANKS * suit + QUEEN, NUM_RANKS * suit + KING}
         if position.lead is not None or not pair <= set(position.hands[position.leader]):
-            _refuse(f"declared {SUITS[suit]} needs king and queen in the hand of the leader on lead")
+            _refuse(
+                f"declared {SUITS[suit]} needs king and queen in the hand of the leader on lead"
+            )
 
 
 def _check_knowledge(position: Position) -> None:

@@ -85,7 +85,7 @@ class Rules:
     exchange_when: str = _choice(
         "lead",
         "turn",
-        doc="When the trump jack may be exchanged: 'lead' - on lead; 'turn' - also before replying.",
+        doc="When the trump jack may be exchanged: 'lead' - on lead; 'turn' - before replying too.",
     )
     close_min: int = _number(
         1,
@@ -99,7 +99,7 @@ class Rules:
     exhausted: str = _choice(
         "last_trick",
         "claim_or_draw",
-        doc="An exhausted deal in which nobody went out: 'last_trick' - the winner of the last trick "
+        doc="An exhausted deal in which nobody went out: 'last_trick' - the last trick's winner "
         "gets 1; 'claim_or_draw' - the other player, if at 66, is taken to have claimed, and "
         "otherwise the deal is drawn.",
     )
@@ -122,8 +122,8 @@ class Rules:
     revoke: str = _choice(
         "refused",
         "loses",
-        doc="A held card that the strict phase forbids: 'refused' - cannot be played; 'loses' - the "
-        "offender loses the deal, in an environment made with illegal_action='revoke'.",
+        doc="A held card that the strict phase forbids: 'refused' - cannot be played; 'loses' - "
+        "the offender loses the deal, in an environment made with illegal_action='revoke'.",
     )
     target: int = _number(
         7, tuple(range(MIN_TARGET, MAX_TARGET + 1)), "Game points that win the match."
@@ -138,8 +138,10 @@ class Rules:
         for rule in fields(self):
             allowed = rule.metadata.get("values")
             value = getattr(self, rule.name)
-            # type() and not isinstance(): True would pass for 1, and numpy's ints do not hash alike.
-            if allowed is not None and (type(value) is not type(allowed[0]) or value not in allowed):
+            # type() and not isinstance(): True would pass for 1.
+            if allowed is not None and (
+                type(value) is not type(allowed[0]) or value not in allowed
+            ):
                 raise ValueError(
                     f"Rules.{rule.name}={value!r} is unknown: choose one of "
                     + ", ".join(map(repr, allowed))

@@ -1,8 +1,8 @@
 """The exact value of a deal with all cards known: alpha-beta over the engine's own step.
 
 :func:`solve` answers for a :class:`~schnapsen_env.position.Position` of any rule set, from the deal
-to the last trick. :func:`solve_record` is the same for records and may be called from compiled code,
-by a search agent that determinises thousands of deals for instance.
+to the last trick. :func:`solve_record` is the same for records and may be called from compiled
+code, by a search agent that determinises thousands of deals for instance.
 
 The search is a negamax whose sign changes when the player to move changes. Three things make it
 fast. Values are whole game points from -3 to 3, and what a player can still win only shrinks as the
@@ -99,7 +99,9 @@ def new_workspace(table_bits: int = TABLE_BITS) -> Workspace:
         ValueError: ``table_bits`` is not in 4-26.
     """
     if not 4 <= table_bits <= 26:
-        raise ValueError(f"table_bits must be 4 to 26 (entries are a power of two), not {table_bits}")
+        raise ValueError(
+            f"table_bits must be 4 to 26 (entries are a power of two), not {table_bits}"
+        )
     return Workspace(
         path=np.zeros((_PLIES, engine.RECORD_SIZE), dtype=np.int64),
         frames=np.zeros((_PLIES, _FRAME_SIZE), dtype=np.int64),
@@ -194,7 +196,7 @@ def guess(record: Record, codes: Codes, action: int) -> int:
         return 6_000 if action - FIRST_DECLARE == record[r.TRUMP] else 5_000
     if record[r.LED] != r.NONE:
         return guess_reply(record, codes, action)
-    other_hand = record[r.HAND + 1 - record[r.TO_MOVE]]
+    other_hand = int(record[r.HAND + 1 - int(record[r.TO_MOVE])])
     return guess_lead(action, record[r.TRUMP], other_hand, record[r.TALON_STATE])
 
 
@@ -256,7 +258,7 @@ def enter(space: Workspace, codes: Codes, ply: int, alpha: int, beta: int) -> bo
 
 @compiled_apart
 def descend(space: Workspace, codes: Codes, ply: int) -> bool:
-    """Try the best looking action at ``ply``; True if the value of what follows is known at once."""
+    """Try the best looking action at ``ply``; True if what follows has a value at once."""
     record, frame, child = space.path[ply], space.frames[ply], space.path[ply + 1]
     action = best_looking(frame[_ACTIONS], space.guesses[ply])
     frame[_ACTIONS] &= ~(1 << action)

@@ -43,7 +43,7 @@ def minimax(path: Any, codes: Any, ply: int) -> int:
 
 
 def late_positions(rules: Any, seed: int, number: int, most_cards: int) -> list[Any]:
-    """Running positions of random deals in which at most ``most_cards`` cards can still be played."""
+    """Running positions of random deals with at most ``most_cards`` cards still to be played."""
     codes = rules.codes()
     record = engine.new_record(seed)
     rng = np.random.default_rng(seed)
@@ -51,7 +51,7 @@ def late_positions(rules: Any, seed: int, number: int, most_cards: int) -> list[
     while len(found) < number:
         engine.deal(record)
         while not engine.is_over(record):
-            cards = bin(int(record[r.HAND] | record[r.HAND + 1])).count("1")
+            cards = int(record[r.HAND] | record[r.HAND + 1]).bit_count()
             drawable = 0 if record[r.TALON_STATE] != r.OPEN else int(record[r.FACE_DOWN]) + 1
             if cards + drawable <= most_cards and rng.random() < 0.5:
                 found.append(record.copy())
@@ -68,7 +68,7 @@ def test_equals_plain_minimax(name: str) -> None:
     codes = RULES[name].codes()
     path = np.zeros((engine.MAX_ACTIONS_PER_DEAL + 1, engine.RECORD_SIZE), dtype=np.int64)
     space = new_workspace(table_bits=8)  # small, so that entries are overwritten all the time
-    reached = set()
+    reached: set[int] = set()
     for most_cards, number in ((6, 600), (8, 200), (10, 20)):
         for record in late_positions(RULES[name], 10 * most_cards, number, most_cards):
             path[0] = record
@@ -112,7 +112,7 @@ def test_published_endgame(endgame: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("name", RULES)
 def test_whole_deals_agree_with_their_actions(name: str) -> None:
-    """value == max(action_values), and playing the best action keeps the value, to the end."""
+    """Value == max(action_values), and playing the best action keeps the value, to the end."""
     codes = RULES[name].codes()
     record = engine.new_record(3)
     space = new_workspace()
@@ -142,7 +142,7 @@ def test_table_size_does_not_change_the_value() -> None:
 
 def test_record_is_left_alone_and_threads_do_not_meet() -> None:
     codes = RULES["duel"].codes()
-    positions = []
+    positions: list[Position] = []
     record = engine.new_record(4)
     for _ in range(8):
         engine.deal(record)
@@ -152,20 +152,22 @@ def test_record_is_left_alone_and_threads_do_not_meet() -> None:
     assert np.array_equal(before, record)
     one_by_one = [solve(position, "duel") for position in positions]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda position: solve(position, "duel"), positions)) == one_by_one
+        assert list(pool.map(solve, positions)) == one_by_one
 
 
 def test_bad_input_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="unknown rule set 'skat'"):
         solve(ENDGAMES[0]["position"], "skat")
+    hands = [["KS", "AH", "QH", "QC", "JC"], ["KS", "JH", "AD", "QD", "JD"]]
     with pytest.raises(ValueError, match="is in the hand of seat 0 and in the hand of seat 1"):
-        hands = [["KS", "AH", "QH", "QC", "JC"], ["KS", "JH", "AD", "QD", "JD"]]
         solve(ENDGAMES[0]["position"] | {"hands": hands}, "pagat_auto")
     with pytest.raises(ValueError, match="table_bits"):
         new_workspace(table_bits=40)
     record = engine.new_record(1)
     engine.deal(record)
     while not engine.is_over(record):
-        engine.step(record, RULES["duel"].codes(), engine.random_action(record, RULES["duel"].codes()))
+        engine.step(
+            record, RULES["duel"].codes(), engine.random_action(record, RULES["duel"].codes())
+        )
     with pytest.raises(ValueError, match="deal is over"):
         solve(Position.from_text(str(engine.position_of(record))), "duel")

@@ -12,7 +12,7 @@ import numpy as np
 
 from schnapsen_env.compiled import compiled
 
-#: A de Bruijn sequence of order 5: each 5-bit window is different (Leiserson, Prokop, Randall 1998).
+#: A de Bruijn sequence: each 5-bit window is different (Leiserson, Prokop, Randall 1998).
 _DE_BRUIJN: Final = 0x077CB531
 _BIT_OF_WINDOW: Final = np.zeros(32, dtype=np.int64)
 for _bit in range(32):

@@ -49,7 +49,11 @@ def parse_deck(deck: Any) -> Record:
         ValueError: not a permutation of the card ids 0-19.
     """
     given = np.asarray(deck)
-    if given.shape != (20,) or given.dtype.kind not in "iu" or sorted(given.tolist()) != list(range(20)):
+    if (
+        given.shape != (20,)
+        or given.dtype.kind not in "iu"
+        or sorted(given.tolist()) != list(range(20))
+    ):
         raise ValueError(f"deck must be a permutation of the card ids 0-19, not {deck!r}")
     return given.astype(np.int64)
 
@@ -57,9 +61,8 @@ def parse_deck(deck: Any) -> Record:
 def position_of(record: Record) -> Position:
     """The position that a record holds."""
     value = [int(field) for field in record]
-    pair = tuple[tuple[int, ...], tuple[int, ...]]
 
-    def cards(offset: int) -> pair:
+    def cards(offset: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         return tuple(cards_of(value[offset])), tuple(cards_of(value[offset + 1]))
 
     def numbers(offset: int) -> tuple[int, int]:
@@ -73,9 +76,7 @@ def position_of(record: Record) -> Position:
 
     at_close = None
     if value[r.CLOSED_BY] != r.NONE:
-        at_close = AtClose(
-            value[r.CLOSE_TRICKS], value[r.CLOSE_POINTS], value[r.CLOSE_CARD_POINTS]
-        )
+        at_close = AtClose(value[r.CLOSE_TRICKS], value[r.CLOSE_POINTS], value[r.CLOSE_CARD_POINTS])
     result = None
     if value[r.END_REASON]:
         result = Result(optional(r.WINNER), value[r.GAME_POINTS], EndReason(value[r.END_REASON]))
@@ -85,7 +86,8 @@ def position_of(record: Record) -> Position:
         turned_up=optional(r.TURNED_UP),
         hands=cards(r.HAND),
         talon=tuple(
-            int(play.talon_card(record, place)) for place in range(TALON_SIZE - face_down, TALON_SIZE)
+            int(play.talon_card(record, place))
+            for place in range(TALON_SIZE - face_down, TALON_SIZE)
         ),
         closed_by=optional(r.CLOSED_BY),
         at_close=at_close,

@@ -180,7 +180,7 @@ def is_on_lead(record: Record) -> bool:
 @compiled
 def playable(record: Record, codes: Codes) -> int:
     """The cards that the player to move may play, a set."""
-    hand = record[r.HAND + record[r.TO_MOVE]]
+    hand = int(record[r.HAND + int(record[r.TO_MOVE])])
     if not is_on_lead(record):
         if record[r.TALON_STATE] == r.OPEN:
             return hand
@@ -195,7 +195,7 @@ def declarable(record: Record) -> int:
     """The suits whose marriage the player to move may declare, a set."""
     if not is_on_lead(record) or record[r.DECLARED] != r.NONE:
         return 0
-    seat = record[r.TO_MOVE]
+    seat = int(record[r.TO_MOVE])
     hand = record[r.HAND + seat]
     suits = 0
     for suit in range(NUM_SUITS):
@@ -298,7 +298,7 @@ def receive(record: Record, seat: int, card: int, trick: int) -> None:
 
 @compiled
 def draw(record: Record, winner: int) -> None:
-    """Both players draw, the winner of the trick first; the last to draw takes the turned-up card."""
+    """Both players draw, the winner of the trick first; the last card is the turned-up one."""
     loser = 1 - winner
     place = TALON_SIZE - record[r.FACE_DOWN]
     trick = place // 2

@@ -91,7 +91,7 @@ CARDS_PER_DECK_WORD: Final = 10
 #: Bits of an entry of HISTORY (five for the action, one for the seat), and entries of one word.
 HISTORY_BITS: Final = 6
 HISTORY_PER_WORD: Final = 10
-#: The most actions that a deal can take: 20 cards, 4 marriages, exchange, close and claim once each.
-#: (The jack that an exchange lays under the talon cannot be exchanged again, and no claim leaves the
-#: deal running.)
+#: The most actions that a deal can take: 20 cards, 4 marriages, exchange, close, claim once each.
+#: (The jack that an exchange lays under the talon cannot be exchanged again, and no claim leaves
+#: the deal running.)
 MAX_ACTIONS_PER_DEAL: Final = 27

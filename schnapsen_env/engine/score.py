@@ -90,7 +90,7 @@ def sixty_six_value(record: Record, codes: Codes, seat: int) -> int:
 def close_failure_value(record: Record, codes: Codes) -> int:
     """Game points that the closer's opponent gets if the closer fails now."""
     if codes[_CLOSE_FAILURE] == 1:
-        closer = record[r.CLOSED_BY]
+        closer = int(record[r.CLOSED_BY])
         return value_against(record[r.TRICKS + closer], record[r.CARD_POINTS + closer])
     return 3 if record[r.CLOSE_TRICKS] == 0 else 2
 
