@@ -1,0 +1,508 @@
+"""The Gymnasium environment: one seat is learned, an opponent plays the other.
+
+The opponent plays from its own observation and mask, in the default layout, whatever layout the
+learner has chosen. The two built-in ones are played in compiled code: ``"random"`` draws from the
+random stream of the deal, ``"heuristic"`` sees the view from which the observation is made.
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final, Literal
+
+import gymnasium
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+
+from schnapsen_env import engine
+from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.compiled import compiled
+from schnapsen_env.engine import record as r
+from schnapsen_env.engine.chance import draw_below
+from schnapsen_env.episode import (
+    RAISES,
+    Codes,
+    Episode,
+    IllegalAction,
+    Record,
+    Reward,
+    Settings,
+    Switches,
+    action_number,
+    counted_points,
+    end_by_illegal_action,
+    illegal_action_error,
+    is_episode_over,
+    make_settings,
+    reward_of,
+    start,
+    take,
+)
+from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode_state, observe
+from schnapsen_env.opponents import heuristic_action
+from schnapsen_env.position import EndReason
+from schnapsen_env.render import PackName, TextScreen, check_render_mode
+from schnapsen_env.rules import Rules
+from schnapsen_env.view import PERFECT, view
+
+ObservationForm = Literal["flat", "dict"]
+
+#: The opponents that are played in compiled code, by name; an object with ``act`` is ASKED.
+BUILT_IN: Final = ("random", "heuristic")
+RANDOM, HEURISTIC, ASKED = range(3)
+
+#: Who is to move, if the episode is not over.
+LEARNER, OPPONENT, OVER = range(3)
+
+#: One row of what an environment keeps beside the record: the learner's seat, who is to move, and
+#: what is counted between two returns to the learner - its reward, its game points, how many deals
+#: ended, and how the last of them did.
+SEAT, TURN, REWARD, GAME_POINTS, DEALS_ENDED, END_REASON = range(6)
+LANE_SIZE: Final = 6
+
+Lane = npt.NDArray[np.int64]
+
+
+def opponent_kind(opponent: object) -> int:
+    """How an opponent is played: RANDOM, HEURISTIC or ASKED.
+
+    Raises:
+        ValueError: an unknown name, or an object without ``act``; the known names are listed.
+    """
+    if isinstance(opponent, str) and opponent in BUILT_IN:
+        return BUILT_IN.index(opponent)
+    act = getattr(opponent, "act", None)
+    if act is None or not callable(act):
+        raise ValueError(
+            f"opponent={opponent!r} is unknown: choose one of {', '.join(BUILT_IN)}, or an object "
+            "with a method act(observation, action_mask)"
+        )
+    return ASKED
+
+
+def check_seat(seat: Any) -> int | None:
+    """``seat`` as 0, 1 or None.
+
+    Raises:
+        ValueError: anything else.
+    """
+    if seat is None:
+        return None
+    if isinstance(seat, bool) or seat not in (0, 1):
+        raise ValueError(f"seat={seat!r} is unknown: choose 0, 1, or None for a seat by lot")
+    return int(seat)
+
+
+def single_observation_space(layout: Layout, form: str) -> spaces.Box | spaces.Dict:
+    """The observation space: a Box, or a Dict with the mask.
+
+    Raises:
+        ValueError: ``form`` is neither ``"flat"`` nor ``"dict"``.
+    """
+    if form not in ("flat", "dict"):
+        raise ValueError(f"observation={form!r} is unknown: choose one of flat, dict")
+    flat = spaces.Box(0.0, 1.0, (layout.size,), np.float32)
+    if form == "flat":
+        return flat
+    mask = spaces.Box(0, 1, (NUM_ACTIONS,), np.int8)
+    return spaces.Dict({"observation": flat, "action_mask": mask})
+
+
+# ------------------------------------------------------------------------------ compiled play
+
+
+@compiled
+def settle(record: Record, codes: Codes, switches: Switches, lane: Lane) -> int:
+    """Count a deal that has ended and deal the next; returns LEARNER, OPPONENT or OVER."""
+    seat = lane[SEAT]
+    if record[r.END_REASON] != 0:
+        lane[REWARD] += reward_of(record, codes, switches, seat)
+        lane[GAME_POINTS] += counted_points(record, seat)
+        lane[DEALS_ENDED] += 1
+        lane[END_REASON] = record[r.END_REASON]
+        if is_episode_over(record, codes, switches):
+            return OVER
+        engine.deal(record)
+    return LEARNER if record[r.TO_MOVE] == seat else OPPONENT
+
+
+@compiled
+def built_in_action(record: Record, codes: Codes, kind: int) -> int:
+    """The action of a built-in opponent, who is to move."""
+    if kind == RANDOM:
+        return engine.random_action(record, codes)
+    return heuristic_action(view(record, codes, record[r.TO_MOVE], PERFECT))
+
+
+@compiled
+def play_on(record: Record, codes: Codes, switches: Switches, kind: int, lane: Lane) -> None:
+    """After an action: go on until the learner, or an opponent that must be asked, is to move.
+
+    Args:
+        record: ``int64[RECORD_SIZE]``, changed in place.
+        codes: ``Rules.codes()``.
+        switches: ``Settings.switches()``.
+        kind: how the opponent is played.
+        lane: ``int64[LANE_SIZE]``; TURN is set, and what is counted is added to.
+    """
+    turn = settle(record, codes, switches, lane)
+    while turn == OPPONENT and kind != ASKED:
+        engine.step(record, codes, built_in_action(record, codes, kind))
+        turn = settle(record, codes, switches, lane)
+    lane[TURN] = turn
+
+
+@compiled
+def begin(
+    record: Record, codes: Codes, switches: Switches, kind: int, fixed_seat: int, lane: Lane
+) -> None:
+    """Seat the learner in a deal that was just dealt, and :func:`play_on`.
+
+    ``fixed_seat`` is the seat, or -1 for one by lot from the random stream of the deal.
+    """
+    lane[:] = 0
+    lane[SEAT] = fixed_seat if fixed_seat >= 0 else draw_below(record, 2)
+    play_on(record, codes, switches, kind, lane)
+
+
+@compiled
+def play_learner(
+    record: Record, codes: Codes, switches: Switches, kind: int, action: int, lane: Lane
+) -> bool:
+    """Take the learner's action and :func:`play_on`.
+
+    Returns:
+        False, with nothing changed, for an illegal action that is to raise.
+    """
+    if not take(record, codes, switches, action):
+        if switches[RAISES]:
+            return False
+        end_by_illegal_action(record)
+    play_on(record, codes, switches, kind, lane)
+    return True
+
+
+def ended_info(record: Record, settings: Settings, lane: Lane) -> dict[str, Any]:
+    """What the info says of the deals that ended in a step."""
+    reason = EndReason(int(lane[END_REASON]))
+    info: dict[str, Any] = {"game_points": int(lane[GAME_POINTS]), "end_reason": reason.text}
+    if reason is EndReason.ILLEGAL_ACTION:
+        info["illegal_action"] = True
+    if settings.is_match:
+        info["match_score"] = [int(record[r.MATCH_SCORE]), int(record[r.MATCH_SCORE + 1])]
+        if engine.match_winner(record, settings.rules.codes()) != r.NONE:
+            info["match_result"] = engine.match_result(record, settings.rules)
+    return info
+
+
+def check_reply(opponent: object, action: Any, mask: npt.NDArray[np.int8]) -> int:
+    """The action of an asked opponent, as a plain integer.
+
+    Raises:
+        TypeError: it is not an integer.
+        ValueError: ``mask`` forbids it.
+    """
+    name = type(opponent).__name__
+    try:
+        number = action_number(action)
+    except TypeError as error:
+        raise TypeError(f"the opponent's {name}.act must return an action id: {error}") from None
+    if not 0 <= number < NUM_ACTIONS or not mask[number]:
+        allowed = np.flatnonzero(mask).tolist()
+        raise ValueError(
+            f"the opponent's {name}.act returned action {number}, but its action mask allows "
+            f"{allowed}: an opponent must choose among them"
+        )
+    return number
+
+
+# -------------------------------------------------------------------------------- environment
+
+
+class SchnapsenEnv(gymnasium.Env[Any, Any]):
+    """Schnapsen against an opponent.
+
+    Args:
+        opponent: ``"random"``, ``"heuristic"``, or an object with
+            ``act(observation float32[F], action_mask int8[27]) -> int``. If it has ``reset(seed)``,
+            a seeded reset calls that.
+        rules: a name of :data:`~schnapsen_env.rules.RULES`, or a rule set.
+        episode: ``"deal"`` or ``"match"``.
+        seat: the learner's seat, 0 or 1; None draws it by lot in each episode.
+        observation: ``"flat"`` - ``float32[F]``, the mask is in the info and from
+            :meth:`action_masks`; ``"dict"`` - a dict of ``"observation"`` and ``"action_mask"``.
+        reward: as in :class:`~schnapsen_env.env.SchnapsenAECEnv`, for the learner.
+        illegal_action: likewise.
+        memory: likewise; the opponent always has a perfect memory.
+        suits: likewise.
+        history: likewise.
+        target: likewise.
+        render_mode: None, ``"ansi"`` or ``"human"``. The opponent's cards are hidden until the end.
+        pack: ``"french"`` or ``"german"`` cards, for rendering only.
+
+    Raises:
+        ValueError: an unknown value or a combination that makes no sense; the message says what to
+            choose.
+    """
+
+    metadata: ClassVar[dict[str, Any]] = {  # pyright: ignore[reportIncompatibleVariableOverride]
+        "render_modes": ["human", "ansi"],
+        "render_fps": 2,
+    }
+
+    def __init__(
+        self,
+        opponent: object = "random",
+        rules: str | Rules = "duel",
+        episode: Episode = "deal",
+        *,
+        seat: int | None = None,
+        observation: ObservationForm = "flat",
+        reward: Reward = "game_points",
+        illegal_action: IllegalAction = "lose",
+        memory: Memory = "perfect",
+        suits: Suits = "natural",
+        history: bool = False,
+        target: int | None = None,
+        render_mode: str | None = None,
+        pack: PackName = "french",
+    ) -> None:
+        self._settings = make_settings(
+            rules,
+            episode,
+            reward=reward,
+            illegal_action=illegal_action,
+            memory=memory,
+            suits=suits,
+            history=history,
+            target=target,
+        )
+        self.opponent = opponent
+        self._kind = opponent_kind(opponent)
+        self._fixed_seat = check_seat(seat)
+        self._is_flat = observation == "flat"
+        self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"])
+        self._screen = TextScreen(self._settings.rules, pack)
+        self.observation_space = single_observation_space(self._settings.layout, observation)
+        self.action_space = spaces.Discrete(NUM_ACTIONS)
+        self.state_space = spaces.Box(0.0, 1.0, (STATE_SIZE,), np.float32)
+        self._record: Record | None = None
+        self._lane = np.zeros(LANE_SIZE, dtype=np.int64)
+        self._is_done = True
+        self._recall_constants()
+
+    def _recall_constants(self) -> None:
+        self._codes = self._settings.rules.codes()
+        self._switches = self._settings.switches()
+
+    @property
+    def rules(self) -> Rules:
+        """The rule set, with the target of this environment."""
+        return self._settings.rules
+
+    @property
+    def layout(self) -> Layout:
+        """What the numbers of an observation mean, for ``observation.describe``."""
+        return self._settings.layout
+
+    @property
+    def seat(self) -> int:
+        """The learner's seat in this episode."""
+        return int(self._lane[SEAT])
+
+    @property
+    def record(self) -> Record:
+        """A copy of the engine's record of this moment, ``int64[RECORD_SIZE]``, for search.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        return self._current_record("record").copy()
+
+    def _current_record(self, reader: str) -> Record:
+        if self._record is None:
+            raise ResetNeeded(f"{reader} before the first reset: call reset() first")
+        return self._record
+
+    def reset(
+        self, *, seed: int | None = None, options: Mapping[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Deal, and let the opponent play until the learner is to move.
+
+        Args:
+            seed: determines this and all following episodes.
+            options: may hold ``deck``, ``forehand`` or ``position`` for the first deal.
+
+        Returns:
+            Observation and info. If the opponent ends the episode before the learner's first move
+            (by a wrong claim, say), the mask is all ones, and the first step, whatever its action,
+            ends the episode and brings the reward.
+
+        Raises:
+            TypeError: the seed is not an integer.
+            ValueError: an option makes no deal, or the opponent has chosen an illegal action.
+        """
+        super().reset(seed=seed)
+        if seed is not None and callable(reset_opponent := getattr(self.opponent, "reset", None)):
+            reset_opponent(seed)
+        record = start(self._record, self._settings, seed, options)
+        self._record = record
+        self._is_done = False
+        fixed = -1 if self._fixed_seat is None else self._fixed_seat
+        begin(record, self._codes, self._switches, self._kind, fixed, self._lane)
+        self._ask_opponent(record)
+        observation, mask = self._observe(record)
+        self._show()
+        return observation, {"action_mask": mask, "seat": self.seat}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Take an action, and let the opponent play until the learner is to move again.
+
+        Args:
+            action: an id in 0-26 that the mask allows: a Python, numpy or torch integer.
+
+        Returns:
+            Observation, reward, terminated, truncated (always False) and info. The info has
+            ``"action_mask"`` (all ones at the end) and ``"seat"``, and in a step in which a deal
+            ended ``"game_points"``, ``"end_reason"`` and what ``docs/environment.md`` lists.
+
+        Raises:
+            IllegalActionError: an id outside 0-26, or an illegal action with
+                ``illegal_action="raise"``. Nothing has changed.
+            TypeError: the action is not an integer.
+            ValueError: the opponent has chosen an illegal action.
+            ResetNeeded: before the first reset, after the end, or after an error of the opponent.
+        """
+        record = self._current_record("step()")
+        if self._is_done:
+            raise ResetNeeded("the episode is over: call reset()")
+        if self._lane[TURN] == OPPONENT:
+            raise ResetNeeded("the opponent has failed in the middle of a deal: call reset()")
+        number = action_number(action)
+        if not 0 <= number < NUM_ACTIONS:
+            raise illegal_action_error(record, self._settings, number)
+        if self._lane[TURN] == LEARNER:
+            if not play_learner(
+                record, self._codes, self._switches, self._kind, number, self._lane
+            ):
+                raise illegal_action_error(record, self._settings, number)
+            self._ask_opponent(record)
+        reward = float(self._lane[REWARD])
+        self._is_done = bool(self._lane[TURN] == OVER)
+        observation, mask = self._observe(record)
+        info: dict[str, Any] = {"action_mask": mask, "seat": self.seat}
+        if self._lane[DEALS_ENDED]:
+            info.update(ended_info(record, self._settings, self._lane))
+            self._lane[REWARD:] = 0
+        self._show()
+        return observation, reward, self._is_done, False, info
+
+    def _ask_opponent(self, record: Record) -> None:
+        """Play an opponent that is an object until the learner is to move or the end."""
+        opponent: Any = self.opponent
+        while self._lane[TURN] == OPPONENT:
+            observation, mask = observe(record, self._codes, 1 - self.seat)
+            action = check_reply(opponent, opponent.act(observation, mask), mask)
+            engine.step(record, self._codes, action)
+            play_on(record, self._codes, self._switches, self._kind, self._lane)
+
+    def _observe(self, record: Record) -> tuple[Any, npt.NDArray[np.int8]]:
+        """The observation in its form, and the mask once more."""
+        observation, mask = observe(record, self._codes, self.seat, self._settings.layout)
+        if self._lane[TURN] == OVER:
+            mask[:] = 1
+        if self._is_flat:
+            return observation, mask
+        return {"observation": observation, "action_mask": mask.copy()}, mask
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The legal actions of the learner, ``int8[27]``; all ones at the end.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        return self._observe(self._current_record("action_masks()"))[1]
+
+    def state(self) -> npt.NDArray[np.float32]:
+        """The full information on the deal, ``float32[G]``, by seat, for critics.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        out = np.empty(STATE_SIZE, dtype=np.float32)
+        encode_state(self._current_record("state()"), self._codes, out)
+        return out
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            self.render()
+
+    def render(self) -> Any:
+        """The learner's board: text with ``"ansi"``, written and None with ``"human"``.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        record = self._current_record("render()")
+        self._screen.seat = None if self._lane[TURN] == OVER else self.seat
+        if self.render_mode is None:
+            gymnasium.logger.warn(
+                "render() does nothing without a render mode: make the environment with "
+                "render_mode='ansi' or 'human'"
+            )
+            return None
+        if self.render_mode == "ansi":
+            return self._screen.text(record)
+        self._screen.write(record, sys.stdout)
+        return None
+
+    def clone(self) -> SchnapsenEnv:
+        """An independent copy, opponent included, that continues as this environment would."""
+        return copy.deepcopy(self)
+
+    def get_state(self) -> dict[str, Any]:
+        """This moment, random state included, as a value that can be kept and pickled.
+
+        An opponent that is an object is asked for its own state, if it has ``get_state``.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        self._current_record("get_state()")
+        kept = {name: copy.deepcopy(getattr(self, name)) for name in _KEPT}
+        get_state = getattr(self.opponent, "get_state", None)
+        opponent = get_state() if callable(get_state) else None
+        return {"settings": self._settings, "opponent": opponent, "kept": kept}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go to a moment that :meth:`get_state` gave, of this or a like environment.
+
+        Raises:
+            ValueError: the state is of an environment with other settings.
+        """
+        if state["settings"] != self._settings:
+            raise ValueError(
+                f"the state is of an environment with {state['settings']}, this one has "
+                f"{self._settings}: make an environment with the same arguments"
+            )
+        for name, value in state["kept"].items():
+            setattr(self, name, copy.deepcopy(value))
+        set_state = getattr(self.opponent, "set_state", None)
+        if callable(set_state):
+            set_state(state["opponent"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._recall_constants()
+
+
+_KEPT: Final = ("_record", "_lane", "_is_done", "_np_random", "_np_random_seed")
+#: Set anew in a copy: a copied read-only array would be writable, which is another type to numba.
+_NOT_KEPT: Final = frozenset({"_codes", "_switches"})

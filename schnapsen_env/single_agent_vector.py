@@ -1,0 +1,652 @@
+"""Many single-agent environments at once: what ``gymnasium.make_vec`` makes.
+
+Row ``i`` is played exactly as a :class:`~schnapsen_env.single_agent.SchnapsenEnv` with the seed
+``seed + i`` would be, in each of Gymnasium's three autoreset modes.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium import spaces
+from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from schnapsen_env import engine
+from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.compiled import compiled
+from schnapsen_env.engine import record as r
+from schnapsen_env.episode import (
+    HISTORY,
+    MEMORY,
+    NUM_SWITCHES,
+    RAISES,
+    SUITS,
+    Codes,
+    Episode,
+    IllegalAction,
+    Record,
+    Reward,
+    Switches,
+    illegal_action_error,
+    make_settings,
+    random_seed,
+    start,
+    take,
+)
+from schnapsen_env.observation import (
+    BASE_SIZE,
+    STATE_SIZE,
+    Layout,
+    Memory,
+    Suits,
+    encode,
+    encode_state,
+)
+from schnapsen_env.position import EndReason
+from schnapsen_env.render import PackName, TextScreen, check_render_mode
+from schnapsen_env.rules import Rules
+from schnapsen_env.single_agent import (
+    ASKED,
+    DEALS_ENDED,
+    END_REASON,
+    GAME_POINTS,
+    LANE_SIZE,
+    LEARNER,
+    OPPONENT,
+    OVER,
+    REWARD,
+    SEAT,
+    TURN,
+    Lane,
+    ObservationForm,
+    begin,
+    check_reply,
+    check_seat,
+    opponent_kind,
+    play_learner,
+    play_on,
+    single_observation_space,
+)
+
+Rows = npt.NDArray[np.bool_]
+Actions = npt.NDArray[np.int64]
+_Info = dict[str, Any]
+
+_REASON_TEXTS: Final = np.array([reason.text for reason in EndReason])
+_ILLEGAL: Final = int(EndReason.ILLEGAL_ACTION)
+
+
+@compiled
+def deal_rows(records: Record, rows: Rows) -> None:
+    """Begin a new episode in the chosen rows, each with its own random stream."""
+    for i in range(len(records)):
+        if rows[i]:
+            engine.new_match(records[i])
+            engine.deal(records[i])
+
+
+@compiled
+def begin_rows(
+    records: Record,
+    codes: Codes,
+    switches: Switches,
+    kind: int,
+    rows: Rows,
+    fixed_seat: int,
+    lanes: Lane,
+) -> None:
+    """:func:`~schnapsen_env.single_agent.begin` in the chosen rows, which are dealt."""
+    for i in range(len(records)):
+        if rows[i]:
+            begin(records[i], codes, switches, kind, fixed_seat, lanes[i])
+
+
+@compiled
+def first_illegal(
+    records: Record, codes: Codes, switches: Switches, rows: Rows, actions: Actions
+) -> int:
+    """The first chosen row whose action is illegal, or -1; nothing changes."""
+    for i in range(len(records)):
+        if rows[i] and not take(records[i].copy(), codes, switches, actions[i]):
+            return i
+    return -1
+
+
+@compiled
+def step_rows(
+    records: Record,
+    codes: Codes,
+    switches: Switches,
+    kind: int,
+    rows: Rows,
+    actions: Actions,
+    lanes: Lane,
+) -> None:
+    """Take the learner's action in the chosen rows, in which the learner is to move."""
+    for i in range(len(records)):
+        if rows[i]:
+            play_learner(records[i], codes, switches, kind, actions[i], lanes[i])
+
+
+@compiled
+def reply_rows(
+    records: Record,
+    codes: Codes,
+    switches: Switches,
+    chosen: Actions,
+    actions: Actions,
+    lanes: Lane,
+) -> None:
+    """Take the actions of an asked opponent in the rows whose numbers are ``chosen``."""
+    for k in range(len(chosen)):
+        i = chosen[k]
+        engine.step(records[i], codes, actions[k])
+        play_on(records[i], codes, switches, ASKED, lanes[i])
+
+
+@compiled
+def observe_rows(
+    records: Record,
+    codes: Codes,
+    switches: Switches,
+    chosen: Actions,
+    seats: Actions,
+    out: npt.NDArray[np.float32],
+    masks: npt.NDArray[np.int8],
+) -> None:
+    """Write what ``seats[k]`` sees in row ``chosen[k]`` into ``out[k]`` and ``masks[k]``."""
+    memory, suits, history = switches[MEMORY], switches[SUITS], switches[HISTORY]
+    for k in range(len(chosen)):
+        record = records[chosen[k]]
+        encode(record, codes, seats[k], memory, suits, history, 1, out[k], masks[k])
+
+
+#: The switches of observe_rows for the opponent, who has the default layout.
+_DEFAULT_SWITCHES: Final = np.zeros(NUM_SWITCHES, dtype=np.int64)
+
+
+class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
+    """N environments in each of which one seat is learned and an opponent plays the other.
+
+    Args:
+        num_envs: N.
+        opponent: ``"random"``, ``"heuristic"``, or one object with ``act`` for all rows; its
+            ``act_batch(float32[n, F], int8[n, 27]) -> int64[n]`` is used if it has one. It is asked
+            for rows in any order and must not carry anything from one to the next.
+        rules: as in :class:`~schnapsen_env.single_agent.SchnapsenEnv`, and so are the others below.
+        episode: likewise.
+        autoreset_mode: ``AutoresetMode.SAME_STEP``, ``NEXT_STEP`` or ``DISABLED`` (then
+            ``reset(options={"reset_mask": bool[N]})`` begins new episodes).
+        seat: likewise.
+        observation: likewise.
+        reward: likewise.
+        illegal_action: likewise.
+        memory: likewise.
+        suits: likewise.
+        history: likewise.
+        target: likewise.
+        render_mode: None or ``"ansi"``.
+        pack: likewise.
+
+    Raises:
+        ValueError: an unknown value or a combination that makes no sense; the message says what to
+            choose.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        opponent: object = "random",
+        rules: str | Rules = "duel",
+        episode: Episode = "deal",
+        *,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        seat: int | None = None,
+        observation: ObservationForm = "flat",
+        reward: Reward = "game_points",
+        illegal_action: IllegalAction = "lose",
+        memory: Memory = "perfect",
+        suits: Suits = "natural",
+        history: bool = False,
+        target: int | None = None,
+        render_mode: str | None = None,
+        pack: PackName = "french",
+    ) -> None:
+        if num_envs < 1:
+            raise ValueError(f"num_envs is at least 1, not {num_envs}")
+        self._settings = make_settings(
+            rules,
+            episode,
+            reward=reward,
+            illegal_action=illegal_action,
+            memory=memory,
+            suits=suits,
+            history=history,
+            target=target,
+        )
+        self.num_envs = num_envs
+        self.opponent = opponent
+        self._kind = opponent_kind(opponent)
+        self._fixed_seat = check_seat(seat)
+        self._is_flat = observation == "flat"
+        self._mode = AutoresetMode(autoreset_mode)
+        self.metadata = {"render_modes": ["ansi"], "autoreset_mode": self._mode}
+        self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"])
+        self._screen = TextScreen(self._settings.rules, pack)
+        self.single_observation_space = single_observation_space(self._settings.layout, observation)
+        self.single_action_space = spaces.Discrete(NUM_ACTIONS)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._records: Record | None = None
+        self._lanes = np.zeros((num_envs, LANE_SIZE), dtype=np.int64)
+        #: Rows whose episode is over and not begun anew.
+        self._done = np.ones(num_envs, dtype=np.bool_)
+        self._returns = np.zeros(num_envs, dtype=np.float64)
+        self._lengths = np.zeros(num_envs, dtype=np.int64)
+        self._recall_constants()
+
+    def _recall_constants(self) -> None:
+        self._codes = self._settings.rules.codes()
+        self._switches = self._settings.switches()
+
+    @property
+    def rules(self) -> Rules:
+        """The rule set, with the target of this environment."""
+        return self._settings.rules
+
+    @property
+    def layout(self) -> Layout:
+        """What the numbers of an observation mean, for ``observation.describe``."""
+        return self._settings.layout
+
+    @property
+    def seats(self) -> Actions:
+        """The learner's seat in each row, ``int64[N]``."""
+        return self._lanes[:, SEAT].copy()
+
+    @property
+    def records(self) -> Record:
+        """A copy of the engine's records of this moment, ``int64[N, RECORD_SIZE]``.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        return self._current_records("records").copy()
+
+    def _current_records(self, reader: str) -> Record:
+        if self._records is None:
+            raise ResetNeeded(f"{reader} before the first reset: call reset() first")
+        return self._records
+
+    # ------------------------------------------------------------------------------ episodes
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> tuple[Any, _Info]:
+        """Begin a new episode in every row, or in those of ``options["reset_mask"]``.
+
+        Args:
+            seed: row ``i`` gets ``seed + i``; or one seed (or None) a row.
+            options: ``reset_mask`` (``bool[N]``), and for the first deal of all rows ``deck``,
+                ``forehand`` or ``position`` as for the single environment.
+
+        Returns:
+            Observations ``[N, F]`` (or a dict with ``[N, F]`` and ``[N, 27]``) and the info.
+
+        Raises:
+            TypeError: a seed is not an integer.
+            ValueError: an option makes no deal, or seeds or mask are not of length N.
+        """
+        super().reset(seed=seed if isinstance(seed, int) else None)
+        seeds = self._row_seeds(seed)
+        rows = np.ones(self.num_envs, dtype=np.bool_)
+        options = dict(options or {})
+        if "reset_mask" in options:
+            rows = self._check_rows(options.pop("reset_mask"))
+        if self._records is None and not rows.all():
+            raise ResetNeeded("reset_mask before the first reset: call reset() for all rows first")
+        if isinstance(seed, int) and callable(
+            reset_opponent := getattr(self.opponent, "reset", None)
+        ):
+            reset_opponent(seed)
+        if options or self._records is None or any(one is not None for one in seeds):
+            self._records = self._start_rows(rows, seeds, options)
+        else:
+            deal_rows(self._records, rows)
+        self._begin(rows)
+        observations, masks = self._observe(np.arange(self.num_envs))
+        return self._in_form(observations, masks), self._live_info(masks)
+
+    def _row_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + i for i in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"{len(seed)} seeds do not fit num_envs={self.num_envs}")
+        return list(seed)
+
+    def _check_rows(self, mask: Any) -> Rows:
+        rows = np.asarray(mask)
+        if rows.shape != (self.num_envs,) or rows.dtype != np.bool_ or not rows.any():
+            raise ValueError(
+                f"reset_mask must be a bool array of shape ({self.num_envs},) with a True in it, "
+                f"not {mask!r}"
+            )
+        return rows
+
+    def _start_rows(self, rows: Rows, seeds: list[int | None], options: _Info) -> Record:
+        """New records; kept apart from the old ones until all of them are made."""
+        old = self._records
+        new = (
+            np.zeros((self.num_envs, r.RECORD_SIZE), dtype=np.int64) if old is None else old.copy()
+        )
+        for i in np.flatnonzero(rows).tolist():
+            seed = seeds[i]
+            if seed is None and old is None:
+                seed = random_seed()
+            new[i] = start(None if old is None else old[i], self._settings, seed, options)
+        return new
+
+    def _begin(self, rows: Rows) -> None:
+        """Seat the learner in the rows, which are dealt, and play to its first move."""
+        records = self._current_records("reset()")
+        fixed = -1 if self._fixed_seat is None else self._fixed_seat
+        begin_rows(records, self._codes, self._switches, self._kind, rows, fixed, self._lanes)
+        self._returns[rows] = 0.0
+        self._lengths[rows] = 0
+        self._done[rows] = False
+        self._ask_opponent(records)
+
+    def _ask_opponent(self, records: Record) -> None:
+        """Play an opponent that is an object, all waiting rows at a time."""
+        while True:
+            chosen = np.flatnonzero(self._lanes[:, TURN] == OPPONENT)
+            if not chosen.size:
+                return
+            observations = np.empty((len(chosen), BASE_SIZE), dtype=np.float32)
+            masks = np.empty((len(chosen), NUM_ACTIONS), dtype=np.int8)
+            seats = 1 - self._lanes[chosen, SEAT]
+            observe_rows(
+                records, self._codes, _DEFAULT_SWITCHES, chosen, seats, observations, masks
+            )
+            actions = self._replies(observations, masks)
+            reply_rows(records, self._codes, self._switches, chosen, actions, self._lanes)
+
+    def _replies(
+        self, observations: npt.NDArray[np.float32], masks: npt.NDArray[np.int8]
+    ) -> Actions:
+        opponent: Any = self.opponent
+        if not callable(getattr(opponent, "act_batch", None)):
+            answers = [
+                check_reply(opponent, opponent.act(observation, mask), mask)
+                for observation, mask in zip(observations, masks, strict=True)
+            ]
+            return np.array(answers, dtype=np.int64)
+        given = np.asarray(opponent.act_batch(observations, masks))
+        if given.shape != (len(masks),) or given.dtype.kind not in "iu":
+            raise TypeError(
+                f"the opponent's {type(opponent).__name__}.act_batch must return one integer a "
+                f"row, shape ({len(masks)},), not {given.dtype} of shape {given.shape}"
+            )
+        actions = given.astype(np.int64)
+        for action, mask in zip(actions.tolist(), masks, strict=True):
+            check_reply(opponent, action, mask)
+        return actions
+
+    # --------------------------------------------------------------------------------- steps
+
+    def step(
+        self, actions: npt.ArrayLike
+    ) -> tuple[Any, npt.NDArray[np.float64], npt.NDArray[np.bool_], npt.NDArray[np.bool_], _Info]:
+        """Take one action a row and play until the learner is to move again.
+
+        Args:
+            actions: integers ``[N]``. In a row that is begun anew by this step (``NEXT_STEP``) the
+                action is ignored.
+
+        Returns:
+            Observations, rewards ``float64[N]``, terminations, truncations (all False) and the
+            info: arrays of length N, with ``"_key"`` saying in which rows ``"key"`` is given.
+
+        Raises:
+            IllegalActionError: an id outside 0-26, or an illegal action with
+                ``illegal_action="raise"``. Nothing has changed.
+            TypeError: the actions are not integers.
+            ValueError: not one action a row, or an opponent has chosen an illegal action.
+            ResetNeeded: before the first reset; in ``DISABLED`` mode, when a row is over; or after
+                an error of the opponent.
+        """
+        records = self._current_records("step()")
+        numbers = self._check_actions(actions)
+        if self._mode is AutoresetMode.DISABLED and self._done.any():
+            raise ResetNeeded(
+                f"rows {np.flatnonzero(self._done).tolist()} are over: call "
+                'reset(options={"reset_mask": ...}) for them'
+            )
+        if (self._lanes[:, TURN] == OPPONENT).any():
+            raise ResetNeeded("the opponent has failed in the middle of a deal: call reset()")
+        begun = self._done.copy()
+        stepped = ~begun
+        self._check_legal(records, stepped, numbers)
+        if begun.any():
+            deal_rows(records, begun)
+            self._begin(begun)
+        moving = stepped & (self._lanes[:, TURN] == LEARNER)
+        step_rows(records, self._codes, self._switches, self._kind, moving, numbers, self._lanes)
+        self._ask_opponent(records)
+        rewards = np.where(stepped, self._lanes[:, REWARD], 0).astype(np.float64)
+        self._returns += rewards
+        self._lengths += stepped
+        done = stepped & (self._lanes[:, TURN] == OVER)
+        info = self._ended_info(records, stepped, done)
+        self._lanes[stepped, REWARD:] = 0
+        self._done = done.copy()
+        observations, masks = self._observe(np.arange(self.num_envs))
+        if self._mode is AutoresetMode.SAME_STEP and done.any():
+            info |= self._final_info(observations, info, done)
+            deal_rows(records, done)
+            self._begin(done)
+            observations[done], masks[done] = self._observe(np.flatnonzero(done))
+        info |= self._live_info(masks)
+        truncations = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._in_form(observations, masks), rewards, done.copy(), truncations, info
+
+    def _check_actions(self, actions: npt.ArrayLike) -> Actions:
+        given = np.asarray(actions)
+        if given.shape != (self.num_envs,):
+            raise ValueError(f"actions must have shape ({self.num_envs},), not {given.shape}")
+        if given.dtype.kind not in "iu":
+            raise TypeError(
+                f"actions must be integers, not {given.dtype}: pass actions.astype(np.int64)"
+            )
+        return given.astype(np.int64)
+
+    def _check_legal(self, records: Record, rows: Rows, actions: Actions) -> None:
+        """Raise for the first action that may not be taken, before anything changes."""
+        outside = rows & ((actions < 0) | (actions >= NUM_ACTIONS))
+        bad = int(outside.argmax()) if outside.any() else -1
+        if bad < 0 and self._switches[RAISES]:
+            moving = rows & (self._lanes[:, TURN] == LEARNER)
+            bad = int(first_illegal(records, self._codes, self._switches, moving, actions))
+        if bad >= 0:
+            error = illegal_action_error(records[bad], self._settings, int(actions[bad]))
+            error.add_note(f"This is the action of row {bad}.")
+            raise error
+
+    # ---------------------------------------------------------------------------------- infos
+
+    def _live_info(self, masks: npt.NDArray[np.int8]) -> _Info:
+        everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        return {
+            "action_mask": masks,
+            "_action_mask": everywhere,
+            "seat": self._lanes[:, SEAT].copy(),
+            "_seat": everywhere.copy(),
+        }
+
+    def _ended_info(self, records: Record, stepped: Rows, done: Rows) -> _Info:
+        """What is said of the deals and the episodes that ended in this step."""
+        ended = stepped & (self._lanes[:, DEALS_ENDED] > 0)
+        info: _Info = {}
+        if not ended.any():
+            return info
+
+        def tell(key: str, values: npt.NDArray[Any], rows: Rows) -> None:
+            info[key], info[f"_{key}"] = values, rows.copy()
+
+        tell("game_points", np.where(ended, self._lanes[:, GAME_POINTS], 0), ended)
+        reasons = np.where(ended, self._lanes[:, END_REASON], 0)
+        tell("end_reason", np.where(ended, _REASON_TEXTS[reasons], ""), ended)
+        if (reasons == _ILLEGAL).any():
+            tell("illegal_action", reasons == _ILLEGAL, reasons == _ILLEGAL)
+        if self._settings.is_match:
+            score = records[:, r.MATCH_SCORE : r.MATCH_SCORE + 2]
+            tell("match_score", np.where(ended[:, None], score, 0), ended)
+            for i in np.flatnonzero(done & (reasons != _ILLEGAL)).tolist():
+                result = engine.match_result(records[i], self._settings.rules)
+                self._add_info(info, {"match_result": result}, i)
+        if done.any():
+            episode = {
+                "r": np.where(done, self._returns, 0.0),
+                "l": np.where(done, self._lengths, 0),
+                "seat": np.where(done, self._lanes[:, SEAT], 0),
+            }
+            info["episode"] = episode | {f"_{key}": done.copy() for key in episode}
+            info["_episode"] = done.copy()
+        return info
+
+    def _final_info(self, observations: npt.NDArray[np.float32], ended: _Info, done: Rows) -> _Info:
+        """The last observation and info of episodes that are begun anew in the same step."""
+        last = np.zeros_like(observations)
+        last[done] = observations[done]
+        masks = np.zeros((self.num_envs, NUM_ACTIONS), dtype=np.int8)
+        masks[done] = 1
+        final: _Info = {
+            "action_mask": masks,
+            "_action_mask": done.copy(),
+            "seat": np.where(done, self._lanes[:, SEAT], 0),
+            "_seat": done.copy(),
+        }
+        for key, values in ended.items():
+            final[key] = values & done if key.startswith("_") else values
+        return {
+            "final_obs": self._in_form(last, masks),
+            "_final_obs": done.copy(),
+            "final_info": final,
+            "_final_info": done.copy(),
+        }
+
+    # --------------------------------------------------------------------------- what is seen
+
+    def _observe(self, chosen: Actions) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int8]]:
+        """What the learner sees in the rows whose numbers are ``chosen``, in new arrays."""
+        observations = np.empty((len(chosen), self._settings.layout.size), dtype=np.float32)
+        masks = np.empty((len(chosen), NUM_ACTIONS), dtype=np.int8)
+        records = self._current_records("action_masks()")
+        lanes = self._lanes[chosen]
+        seats = lanes[:, SEAT].copy()
+        observe_rows(records, self._codes, self._switches, chosen, seats, observations, masks)
+        masks[lanes[:, TURN] == OVER] = 1
+        return observations, masks
+
+    def _in_form(self, observations: npt.NDArray[np.float32], masks: npt.NDArray[np.int8]) -> Any:
+        """The observations as this environment gives them."""
+        if self._is_flat:
+            return observations
+        return {"observation": observations, "action_mask": masks.copy()}
+
+    def action_masks(self) -> npt.NDArray[np.int8]:
+        """The legal actions, ``int8[N, 27]``; all ones in a row that is over.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        return self._observe(np.arange(self.num_envs))[1]
+
+    def state(self) -> npt.NDArray[np.float32]:
+        """The full information on each deal, ``float32[N, G]``, by seat, for critics.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        records = self._current_records("state()")
+        out = np.empty((self.num_envs, STATE_SIZE), dtype=np.float32)
+        for record, row in zip(records, out, strict=True):
+            encode_state(record, self._codes, row)
+        return out
+
+    def render(self) -> tuple[str, ...] | None:
+        """The learner's board of each row as text, with ``render_mode="ansi"``; otherwise None.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        records = self._current_records("render()")
+        if self.render_mode is None:
+            return None
+        boards: list[str] = []
+        for record, lane in zip(records, self._lanes, strict=True):
+            self._screen.seat = None if lane[TURN] == OVER else int(lane[SEAT])
+            boards.append(self._screen.text(record))
+        return tuple(boards)
+
+    # -------------------------------------------------------------------------------- copies
+
+    def clone(self) -> SchnapsenOpponentVectorEnv:
+        """An independent copy, opponent included, that continues as this environment would."""
+        return copy.deepcopy(self)
+
+    def get_state(self) -> dict[str, Any]:
+        """This moment, random states included, as a value that can be kept and pickled.
+
+        An opponent that is an object is asked for its own state, if it has ``get_state``.
+
+        Raises:
+            ResetNeeded: before the first reset.
+        """
+        self._current_records("get_state()")
+        kept = {name: copy.deepcopy(getattr(self, name)) for name in _KEPT}
+        get_state = getattr(self.opponent, "get_state", None)
+        opponent = get_state() if callable(get_state) else None
+        return {"settings": self._settings, "opponent": opponent, "kept": kept}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Go to a moment that :meth:`get_state` gave, of this or a like environment.
+
+        Raises:
+            ValueError: the state is of an environment with other settings or another number of
+                rows.
+        """
+        if state["settings"] != self._settings or len(state["kept"]["_done"]) != self.num_envs:
+            raise ValueError(
+                f"the state is of {len(state['kept']['_done'])} environments with "
+                f"{state['settings']}, these are {self.num_envs} with {self._settings}: make an "
+                "environment with the same arguments"
+            )
+        for name, value in state["kept"].items():
+            setattr(self, name, copy.deepcopy(value))
+        set_state = getattr(self.opponent, "set_state", None)
+        if callable(set_state):
+            set_state(state["opponent"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._recall_constants()
+
+
+_KEPT: Final = ("_records", "_lanes", "_done", "_returns", "_lengths")
+#: Set anew in a copy: a copied read-only array would be writable, which is another type to numba.
+_NOT_KEPT: Final = frozenset({"_codes", "_switches"})
