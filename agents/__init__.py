@@ -1,0 +1,20 @@
+"""Players, their names as text, and the means to compare them.
+
+``load("heuristic")`` makes an agent from a spec; see :mod:`agents.base`. Importing this package
+brings no torch: only loading a ``ppo:`` spec does.
+"""
+
+from agents.base import Agent, AgentError, OneByOne, as_agent, load, parse_spec, reset_agent
+from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent
+
+__all__ = [
+    "Agent",
+    "AgentError",
+    "HeuristicOpponent",
+    "OneByOne",
+    "RandomOpponent",
+    "as_agent",
+    "load",
+    "parse_spec",
+    "reset_agent",
+]

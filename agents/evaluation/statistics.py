@@ -1,0 +1,120 @@
+"""Estimates with 95 % intervals. The unit is the *pair*: one deal (or match), played twice.
+
+The two plays of a pair share their cards, so they are not independent and must not be counted as
+two. Every function here takes one number for each of ``n`` pairs and treats only the pairs as
+independent.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+#: Half the width of a 95 % interval in standard errors.
+Z95: Final = 1.96
+
+
+class Mean(NamedTuple):
+    """An estimate, and half the width of its 95 % interval."""
+
+    value: float
+    ci95: float
+
+
+class Rate(NamedTuple):
+    """A share between 0 and 1, and its 95 % interval, which need not be symmetric."""
+
+    value: float
+    low: float
+    high: float
+
+
+def mean_interval(values: npt.ArrayLike) -> Mean:
+    """The mean of ``values`` (``float[n]``) with the half width ``1.96 * s / sqrt(n)``.
+
+    ``s`` is the sample standard deviation with ``n - 1``. This is the interval of the normal
+    approximation, for instance in Wasserman, "All of Statistics" (2004), section 6.3.2.
+
+    Raises:
+        ValueError: fewer than two values.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or array.size < 2:
+        raise ValueError(f"an interval needs two values or more, not shape {array.shape}")
+    return Mean(float(array.mean()), Z95 * float(array.std(ddof=1)) / math.sqrt(array.size))
+
+
+def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Mean:
+    """``sum(numerators) / sum(denominators)`` with a 95 % half width; both ``float[n]``.
+
+    For figures per deal where pairs hold different numbers of deals, as matches do. The variance is
+    the one of the ratio estimator in Cochran, "Sampling Techniques" (3rd ed. 1977), section 6.4,
+    without the correction for a finite population. With equal denominators this is
+    :func:`mean_interval` of the quotients.
+
+    Raises:
+        ValueError: different shapes, fewer than two pairs, or denominators that sum to 0.
+    """
+    top = np.asarray(numerators, dtype=np.float64)
+    bottom = np.asarray(denominators, dtype=np.float64)
+    if top.shape != bottom.shape:
+        raise ValueError(f"shapes differ: {top.shape} and {bottom.shape}")
+    if bottom.sum() == 0:
+        raise ValueError("the denominators sum to 0")
+    ratio = float(top.sum() / bottom.sum())
+    return Mean(ratio, mean_interval((top - ratio * bottom) / bottom.mean()).ci95)
+
+
+def wilson_interval(share: float, trials: float) -> Rate:
+    """The score interval for a share of independent trials.
+
+    Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22 (1927).
+    Unlike the normal interval it has a width at 0 and 1, and stays inside them.
+
+    Raises:
+        ValueError: ``share`` outside 0 to 1, or ``trials`` not positive.
+    """
+    if not 0 <= share <= 1 or not trials > 0:
+        raise ValueError(f"no interval for a share of {share} of {trials} trials")
+    weight = Z95**2 / trials
+    centre = (share + weight / 2) / (1 + weight)
+    half = math.sqrt(share * (1 - share) * weight + weight**2 / 4) / (1 + weight)
+    # Rounding must not leave a share of exactly 0 or 1 outside its own interval.
+    return Rate(share, min(max(0.0, centre - half), share), max(min(1.0, centre + half), share))
+
+
+def rate_interval(
+    successes: npt.ArrayLike, trials: npt.ArrayLike, *, paired: bool = False
+) -> Rate | None:
+    """The share ``sum(successes) / sum(trials)``; both ``float[n]``. None without any trial.
+
+    The interval is Wilson's, with the number of trials replaced by the effective number: as many
+    independent trials as would give the standard error that :func:`ratio_interval` finds between
+    pairs. Korn and Graubard, "Confidence intervals for proportions with small expected number of
+    positive counts estimated from survey data", Survey Methodology 24 (1998); they take no more
+    than the real number of trials, and so does this function.
+
+    Args:
+        successes: of each pair.
+        trials: of each pair, 0 allowed.
+        paired: the plays of a pair balance each other by design, as wins with swapped seats do.
+            Then the effective number may be larger than the real one. It is not for rare events:
+            one success and one failure in a single pair would look like certainty.
+
+    Raises:
+        ValueError: different shapes or fewer than two pairs.
+    """
+    total = float(np.sum(trials))
+    if total == 0:
+        return None
+    share, ci95 = ratio_interval(successes, trials)
+    if share in (0.0, 1.0):  # no spread to see: fall back on the real number
+        return wilson_interval(share, total)
+    error = ci95 / Z95
+    effective = share * (1 - share) / error**2 if error > 0 else math.inf
+    if not paired:
+        effective = min(effective, total)
+    return Rate(share, share, share) if math.isinf(effective) else wilson_interval(share, effective)

@@ -1,0 +1,257 @@
+"""The agent that plays with a trained network: numpy and compiled code, no torch.
+
+An agent is shown the default observation, with suits under their own names. The network was trained
+with suits renamed (``suits=``), so the observation is renamed first and the chosen action last, as
+the training environment does it.
+
+Positions are taken one at a time in compiled code that skips inputs that are 0, which most are. For
+one position that is far quicker than any matrix library, for thousands about as quick; and the
+answer to a position never depends on what else is in its batch.
+
+Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from agents.ppo.checkpoint import Weights, check_rules, find_checkpoint, layer_name, read_checkpoint
+from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.compiled import compiled
+from schnapsen_env.observation import DEFAULT_LAYOUT, Layout, action_in_natural_order, relabel
+from schnapsen_env.rules import Rules, resolve_rules
+
+Floats = npt.NDArray[np.float32]
+Actions = npt.NDArray[np.int64]
+
+_NO_NOISE: Final = np.zeros((0, NUM_ACTIONS), dtype=np.float32)
+
+
+@compiled
+def apply_network(
+    observation: Floats,
+    matrices: tuple[Floats, ...],
+    biases: tuple[Floats, ...],
+    first: Floats,
+    second: Floats,
+) -> Floats:
+    """The outputs of the network for one observation, ``float32[A + 1]``: logits and value.
+
+    Args:
+        observation: ``float32[F]`` with the suits as in training.
+        matrices: ``float32[before, after]`` of each layer.
+        biases: ``float32[after]`` of each layer.
+        first: room for the widest layer; the outputs are a part of one of the two.
+        second: likewise.
+    """
+    before = observation
+    for layer in range(len(matrices)):
+        matrix, bias = matrices[layer], biases[layer]
+        after = first[: len(bias)] if layer % 2 == 0 else second[: len(bias)]
+        for j in range(len(bias)):
+            after[j] = bias[j]
+        for i in range(len(before)):
+            strength = before[i]
+            if layer > 0 and strength < 0:  # ReLU, but not of the observation
+                strength = np.float32(0)
+            if strength != 0:
+                for j in range(len(bias)):
+                    after[j] += strength * matrix[i, j]
+        before = after
+    return before
+
+
+@compiled
+def choose_actions(
+    observations: Floats,
+    masks: npt.NDArray[np.int8],
+    suits_code: int,
+    matrices: tuple[Floats, ...],
+    biases: tuple[Floats, ...],
+    noise: Floats,
+    out: Actions,
+) -> None:
+    """Write the best legal action of each position into ``out``, ``int64[N]``.
+
+    Args:
+        observations: ``float32[N, F]`` in the default layout.
+        masks: ``int8[N, A]``.
+        suits_code: how the network names suits.
+        matrices: see :func:`apply_network`.
+        biases: likewise.
+        noise: ``float32[N, A]``, added to the logits: Gumbel noise samples from the policy. With no
+            rows nothing is added.
+        out: ``int64[N]``.
+    """
+    widest = 0
+    for bias in biases:
+        widest = max(widest, len(bias))
+    first = np.empty(widest, dtype=np.float32)
+    second = np.empty(widest, dtype=np.float32)
+    renamed = np.empty(observations.shape[1], dtype=np.float32)
+    mask = np.empty(NUM_ACTIONS, dtype=np.int8)
+    for row in range(len(observations)):
+        order = relabel(observations[row], masks[row], suits_code, renamed, mask)
+        logits = apply_network(renamed, matrices, biases, first, second)
+        best = -1
+        best_score = np.float32(0)
+        for action in range(NUM_ACTIONS):
+            if mask[action] != 0:
+                score = logits[action]
+                if len(noise) > 0:
+                    score += noise[row, action]
+                if best == -1 or score > best_score:
+                    best, best_score = action, score
+        out[row] = action_in_natural_order(order, best) if best >= 0 else -1
+
+
+@compiled
+def compute_outputs(
+    observations: Floats,
+    masks: npt.NDArray[np.int8],
+    suits_code: int,
+    matrices: tuple[Floats, ...],
+    biases: tuple[Floats, ...],
+    out: Floats,
+) -> None:
+    """Write the outputs, by natural actions, into ``out``, ``float32[N, A + 1]``."""
+    widest = 0
+    for bias in biases:
+        widest = max(widest, len(bias))
+    first = np.empty(widest, dtype=np.float32)
+    second = np.empty(widest, dtype=np.float32)
+    renamed = np.empty(observations.shape[1], dtype=np.float32)
+    mask = np.empty(NUM_ACTIONS, dtype=np.int8)
+    for row in range(len(observations)):
+        order = relabel(observations[row], masks[row], suits_code, renamed, mask)
+        outputs = apply_network(renamed, matrices, biases, first, second)
+        for action in range(NUM_ACTIONS):
+            out[row, action_in_natural_order(order, action)] = outputs[action]
+        out[row, NUM_ACTIONS] = outputs[NUM_ACTIONS]
+
+
+class PPOAgent:
+    """Plays with a trained network.
+
+    Args:
+        weights: ``layers.I.weight`` and ``layers.I.bias``, as in a checkpoint.
+        layout: the observation that the network reads; only its ``suits`` may differ from the
+            default.
+        sample: draw from the policy instead of taking its most probable action.
+        seed: where the drawing starts.
+    """
+
+    def __init__(
+        self, weights: Weights, layout: Layout, *, sample: bool = False, seed: int = 0
+    ) -> None:
+        layers = range(len(weights) // 2)
+        self._matrices = tuple(
+            np.ascontiguousarray(weights[layer_name(i, "weight")].T) for i in layers
+        )
+        self._biases = tuple(np.ascontiguousarray(weights[layer_name(i, "bias")]) for i in layers)
+        self._suits_code = layout.suits_code
+        self.sample = sample
+        self.reset(seed)
+
+    def reset(self, seed: int) -> None:
+        """Start the random stream of a sampling agent anew."""
+        self._chance = np.random.default_rng(seed)
+
+    def act(self, observation: Floats, action_mask: npt.NDArray[np.int8]) -> int:
+        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
+
+        Raises:
+            ValueError: a shape is wrong, or the mask allows nothing.
+        """
+        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
+
+    def act_batch(self, observations: Floats, action_masks: npt.NDArray[np.int8]) -> Actions:
+        """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
+
+        Raises:
+            ValueError: a shape is wrong, or a mask allows nothing.
+        """
+        inputs, masks = _checked(observations, action_masks)
+        noise = _NO_NOISE
+        if self.sample:
+            noise = self._chance.gumbel(size=masks.shape).astype(np.float32)
+        out = np.empty(len(inputs), dtype=np.int64)
+        choose_actions(inputs, masks, self._suits_code, self._matrices, self._biases, noise, out)
+        if len(out) and out.min() < 0:
+            raise ValueError(f"the mask of position {int(out.argmin())} allows no action")
+        return out
+
+    def evaluate(
+        self, observations: Floats, action_masks: npt.NDArray[np.int8]
+    ) -> tuple[Floats, Floats]:
+        """What the network thinks of positions.
+
+        Returns:
+            The probabilities of the actions, ``float32[N, 27]``, 0 where illegal, and the game
+            points that the player to move expects, ``float32[N]``.
+
+        Raises:
+            ValueError: a shape is wrong.
+        """
+        inputs, masks = _checked(observations, action_masks)
+        outputs = np.empty((len(inputs), NUM_ACTIONS + 1), dtype=np.float32)
+        compute_outputs(inputs, masks, self._suits_code, self._matrices, self._biases, outputs)
+        logits = np.where(masks != 0, outputs[:, :NUM_ACTIONS], -np.inf)
+        odds = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return odds / odds.sum(axis=1, keepdims=True), outputs[:, NUM_ACTIONS]
+
+
+def _checked(observations: Any, action_masks: Any) -> tuple[Floats, npt.NDArray[np.int8]]:
+    # The compiled code is made for contiguous, writable arrays of these types and no others.
+    inputs: Floats = np.require(observations, np.float32, ["C", "W"])
+    masks: npt.NDArray[np.int8] = np.require(action_masks, np.int8, ["C", "W"])
+    if inputs.ndim != 2 or inputs.shape[1] != DEFAULT_LAYOUT.size:
+        raise ValueError(
+            f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "
+            f"but the observations have the shape {inputs.shape}"
+        )
+    if masks.shape != (len(inputs), NUM_ACTIONS):
+        raise ValueError(
+            f"{len(inputs)} observations need masks of shape ({len(inputs)}, {NUM_ACTIONS}), "
+            f"not {masks.shape}"
+        )
+    return inputs, masks
+
+
+_SWITCHES: Final = {"true": True, "false": False, True: True, False: False}
+
+
+def load_agent(
+    path: str | Path, rules: str | Rules = "pagat_auto", seed: int = 0, **options: str | bool
+) -> PPOAgent:
+    """The agent of a checkpoint.
+
+    Args:
+        path: a run (its latest checkpoint), a checkpoint folder, or a file in one.
+        rules: what is to be played.
+        seed: where a sampling agent's randomness starts.
+        options: ``sample`` - ``"true"`` draws from the policy, the default takes its most probable
+            action; ``any_rules`` - ``"true"`` plays under other rules than the trained ones.
+
+    Raises:
+        CheckpointError: it cannot be read, is damaged, is of another version of the observation, or
+            was trained under other rules. No code of a file is ever run.
+        ValueError: an unknown option or value.
+    """
+    switches = {"sample": False, "any_rules": False}
+    for name, value in options.items():
+        if name not in switches:
+            raise ValueError(f"ppo has no option {name!r}: it takes {', '.join(switches)}")
+        if value not in _SWITCHES:
+            raise ValueError(f"the option {name} is true or false, not {value!r}")
+        switches[name] = _SWITCHES[value]
+    folder = find_checkpoint(Path(path))
+    info, weights = read_checkpoint(folder)
+    if not switches["any_rules"]:
+        check_rules(info, resolve_rules(rules), folder)
+    layout = Layout(suits=info.suits)  # pyright: ignore[reportArgumentType] - checked on reading
+    return PPOAgent(weights, layout, sample=switches["sample"], seed=seed)

@@ -1,0 +1,337 @@
+"""Proximal policy optimisation, top to bottom, in the order of the paper.
+
+Schulman, Wolski, Dhariwal, Radford, Klimov, "Proximal Policy Optimization Algorithms" (2017),
+Algorithm 1. :meth:`Learner.iterate` is one round of its loop:
+
+1. run the policy in N deals for T steps (:mod:`agents.ppo.rollout`),
+2. compute advantage estimates (:mod:`agents.ppo.gae`),
+3. optimise the clipped surrogate (equations 7 and 9) for K epochs of minibatches.
+
+Two things are particular to this game. The value changes its sign exactly when the player to move
+changes, see :mod:`agents.ppo.gae`. And the loss has a further term, KL(uniform || policy), without
+which self-play unlearns to close the talon and never finds back, see :mod:`agents.ppo.masking`.
+
+Letters: ``T`` steps, ``N`` deals, ``M`` decisions of a minibatch.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (torch's own annotations leave parts of its interface unknown.)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from agents.ppo.config import Config
+from agents.ppo.errors import ConfigError, NonFiniteLossError
+from agents.ppo.gae import generalised_advantages
+from agents.ppo.masking import MaskedPolicy
+from agents.ppo.network import PolicyValueNet
+from agents.ppo.rollout import Collector, PlayCounts, Rollout
+from schnapsen_env.observation import Layout
+
+#: Keeps the division defined when all advantages of a minibatch are alike.
+_ADVANTAGE_EPS: Final = 1e-8
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """What changes in the course of a run."""
+
+    learning_rate: float
+    ent_coef: float
+    uniform_kl_coef: float
+
+
+def coefficients(config: Config, done: float) -> Coefficients:
+    """The coefficients when the share ``done``, from 0 to 1, of the run lies behind."""
+    left = 1.0 - done
+
+    def linear(start: float, final: float) -> float:
+        return final + (start - final) * left
+
+    return Coefficients(
+        learning_rate=linear(config.learning_rate, config.learning_rate_final),
+        ent_coef=linear(config.ent_coef, config.ent_coef_final),
+        uniform_kl_coef=config.uniform_kl_coef * left**2 + config.uniform_kl_floor,
+    )
+
+
+@dataclass(frozen=True)
+class Minibatch:
+    """M decisions, and what is to be learnt from them."""
+
+    #: ``uint8[M, F]``
+    observations: Tensor
+    #: ``int8[M, A]``
+    masks: Tensor
+    #: ``int64[M]``
+    actions: Tensor
+    #: ``float32[M]`` each, as they were when the actions were taken.
+    log_probs: Tensor
+    values: Tensor
+    #: ``float32[M]`` each.
+    advantages: Tensor
+    returns: Tensor
+
+
+@dataclass(frozen=True)
+class Losses:
+    """The terms of the loss, and what else is worth watching; scalars."""
+
+    policy_loss: Tensor
+    value_loss: Tensor
+    entropy: Tensor
+    uniform_kl: Tensor
+    approx_kl: Tensor
+    clip_frac: Tensor
+
+
+class Learner:
+    """A network, the deals it plays against itself, and the optimiser that improves it.
+
+    Args:
+        config: the run.
+
+    Raises:
+        ConfigError: the device or the arithmetic that the configuration asks for is not there.
+    """
+
+    def __init__(self, config: Config) -> None:
+        torch.set_num_threads(config.torch_threads)
+        self.config = config
+        self.device = choose_device(config)
+        self.amp_dtype = choose_amp(config, self.device)
+        # Streams that have nothing to do with each other, nor with those of a neighbouring seed.
+        weights, cards, chance = (
+            int(word) for word in np.random.SeedSequence(config.seed).generate_state(3)
+        )
+        self.layout = Layout(suits=config.suits)
+        self.network = PolicyValueNet(
+            self.layout, config.hidden_sizes, torch.Generator().manual_seed(weights)
+        ).to(self.device)
+        self.optimizer = torch.optim.Adam(
+            self.network.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True
+        )
+        #: Draws actions and minibatches; on the CPU, so that a run can move between devices.
+        self.generator = torch.Generator().manual_seed(chance)
+        self.collector = Collector(config, cards, self.generator, self.device)
+        self.iteration = 0
+
+    @property
+    def timesteps(self) -> int:
+        """Decisions learnt from so far."""
+        return self.iteration * self.config.batch_size
+
+    # ------------------------------------------------------------------------------ Algorithm 1
+
+    def iterate(self) -> tuple[dict[str, float], PlayCounts]:
+        """One iteration: N * T decisions are made and learnt from.
+
+        Returns:
+            Metrics by their usual names, and counts of what was played.
+
+        Raises:
+            NonFiniteLossError: before anything of it reaches the weights.
+        """
+        config = self.config
+        now = coefficients(config, self.iteration / config.num_iterations)
+
+        with self._autocast():
+            rollout, counts = self.collector.collect(self.network)
+
+        advantages, returns = generalised_advantages(
+            rollout.rewards,
+            rollout.values,
+            rollout.dones,
+            rollout.to_play,
+            config.gamma,
+            config.gae_lambda,
+        )
+
+        batch = _flatten(rollout, advantages, returns)
+        history: list[dict[str, Tensor]] = []
+        for _ in range(config.update_epochs):
+            order = torch.randperm(config.batch_size, generator=self.generator).to(self.device)
+            for chosen in order.split(config.minibatch_size):
+                with self._autocast():
+                    losses = self.losses(_take(batch, chosen))
+                grad_norm = self.descend(losses, now)
+                terms = {name: value.detach() for name, value in vars(losses).items()}
+                history.append(terms | {"grad_norm": grad_norm})
+            if config.target_kl is not None and history[-1]["approx_kl"] > config.target_kl:
+                break
+
+        self.iteration += 1
+        return _metrics(history, rollout, returns, now), counts
+
+    def losses(self, minibatch: Minibatch) -> Losses:
+        """The terms of the objective (equations 7 and 9) for one minibatch."""
+        config = self.config
+        logits, values = self.network(minibatch.observations)
+        policy = MaskedPolicy(logits, minibatch.masks)
+
+        # The clipped surrogate, equation 7, as a loss.
+        log_ratio = policy.log_prob(minibatch.actions) - minibatch.log_probs
+        ratio = log_ratio.exp()
+        clipped_ratio = ratio.clamp(1.0 - config.clip_coef, 1.0 + config.clip_coef)
+        advantages = minibatch.advantages
+        if config.norm_adv:
+            advantages = (advantages - advantages.mean()) / (advantages.std() + _ADVANTAGE_EPS)
+        policy_loss = -torch.minimum(ratio * advantages, clipped_ratio * advantages).mean()
+
+        # The value, in game points.
+        squared_error = (values - minibatch.returns) ** 2
+        if config.clip_vloss:
+            moved = (values - minibatch.values).clamp(-config.clip_coef, config.clip_coef)
+            clipped_error = (minibatch.values + moved - minibatch.returns) ** 2
+            squared_error = torch.maximum(squared_error, clipped_error)
+        value_loss = 0.5 * squared_error.mean()
+
+        with torch.no_grad():
+            # The low-variance estimate of KL(old || new): http://joschu.net/blog/kl-approx.html
+            approx_kl = (ratio - 1.0 - log_ratio).mean()
+            clip_frac = ((ratio - 1.0).abs() > config.clip_coef).float().mean()
+        return Losses(
+            policy_loss=policy_loss,
+            value_loss=value_loss,
+            entropy=policy.entropy().mean(),
+            uniform_kl=policy.kl_from_uniform().mean(),
+            approx_kl=approx_kl,
+            clip_frac=clip_frac,
+        )
+
+    def descend(self, losses: Losses, now: Coefficients) -> Tensor:
+        """One gradient step on equation 9 with the exploration term; returns the gradient's norm.
+
+        Raises:
+            NonFiniteLossError: the weights are left as they were.
+        """
+        config = self.config
+        loss = (
+            losses.policy_loss
+            + config.vf_coef * losses.value_loss
+            - now.ent_coef * losses.entropy
+            + now.uniform_kl_coef * losses.uniform_kl
+        )
+        self._require_finite(loss, losses, now)
+        self.optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        grad_norm = nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
+        if not torch.isfinite(grad_norm):
+            raise NonFiniteLossError(f"the gradient is {grad_norm.item()} {self._moment(now)}")
+        for group in self.optimizer.param_groups:
+            group["lr"] = now.learning_rate
+        self.optimizer.step()
+        return grad_norm
+
+    # --------------------------------------------------------------------------------- the rest
+
+    def _autocast(self) -> torch.autocast:
+        return torch.autocast(
+            self.device.type, self.amp_dtype, enabled=self.amp_dtype != torch.float32
+        )
+
+    def _require_finite(self, loss: Tensor, losses: Losses, now: Coefficients) -> None:
+        if torch.isfinite(loss):
+            return
+        terms = {name: value.item() for name, value in vars(losses).items()}
+        culprits = [f"{name} = {value}" for name, value in terms.items() if not isfinite(value)]
+        raise NonFiniteLossError(f"{', '.join(culprits) or 'the loss'} {self._moment(now)}")
+
+    def _moment(self, now: Coefficients) -> str:
+        return (
+            f"in iteration {self.iteration + 1} (after {self.timesteps:,} decisions, "
+            f"learning rate {now.learning_rate:.3g})"
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Everything beside the weights that a continued run needs: tensors and plain values."""
+        return {
+            "iteration": self.iteration,
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "deals": self.collector.state(),
+        }
+
+    def restore(self, weights: dict[str, Tensor], state: dict[str, Any]) -> None:
+        """Go on from weights and what :meth:`state` gave, exactly as if the run had not stopped.
+
+        Raises:
+            ValueError, RuntimeError, KeyError: they are of another network or another run.
+        """
+        self.network.load_state_dict(weights)
+        self.optimizer.load_state_dict(state["optimizer"])
+        self.generator.set_state(state["generator"])
+        self.collector.restore(state["deals"])
+        self.iteration = state["iteration"]
+
+
+def _flatten(rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch:
+    """The N * T decisions of a rollout as one batch."""
+    return Minibatch(
+        observations=rollout.observations.flatten(0, 1),
+        masks=rollout.masks.flatten(0, 1),
+        actions=rollout.actions.flatten(),
+        log_probs=rollout.log_probs.flatten(),
+        values=rollout.values[:-1].flatten(),
+        advantages=advantages.flatten(),
+        returns=returns.flatten(),
+    )
+
+
+def _take(batch: Minibatch, rows: Tensor) -> Minibatch:
+    return Minibatch(**{name: array.index_select(0, rows) for name, array in vars(batch).items()})
+
+
+def _metrics(
+    history: list[dict[str, Tensor]], rollout: Rollout, returns: Tensor, now: Coefficients
+) -> dict[str, float]:
+    """What is logged of an iteration: means over its gradient steps, and the coefficients."""
+    metrics = {
+        f"losses/{name}": torch.stack([terms[name] for terms in history]).mean().item()
+        for name in history[0]
+    }
+    unexplained = (returns - rollout.values[:-1]).var() / returns.var()
+    metrics["losses/explained_variance"] = 1.0 - unexplained.item()
+    return metrics | {f"charts/{name}": value for name, value in vars(now).items()}
+
+
+def choose_device(config: Config) -> torch.device:
+    """The device that the configuration names; auto is a GPU if torch finds one.
+
+    Raises:
+        ConfigError: ``cuda`` where there is none.
+    """
+    has_gpu = torch.cuda.is_available()
+    if config.device == "cuda" and not has_gpu:
+        raise ConfigError(
+            "device=cuda, but this torch "
+            + ("finds no GPU" if torch.version.cuda else "is a build without CUDA")
+            + "; use device=cpu, or auto"
+        )
+    wants_gpu = config.device == "cuda" or (config.device == "auto" and has_gpu)
+    return torch.device("cuda" if wants_gpu else "cpu")
+
+
+def choose_amp(config: Config, device: torch.device) -> torch.dtype:
+    """float32, or bfloat16 if the configuration asks for it; auto takes it where it is fast."""
+    if config.amp == "auto":
+        fast = torch.cuda.is_bf16_supported() if device.type == "cuda" else _cpu_has_bf16()
+        return torch.bfloat16 if fast else torch.float32
+    return torch.bfloat16 if config.amp == "bf16" else torch.float32
+
+
+def _cpu_has_bf16() -> bool:
+    """Whether the processor has bfloat16 instructions; emulated they are slower than float32."""
+    for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported"):
+        probe = getattr(torch.cpu, name, None)
+        if probe is not None and probe():
+            return True
+    return False

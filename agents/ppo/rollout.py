@@ -1,0 +1,219 @@
+"""Self-play: one policy plays both seats of N deals for T steps.
+
+Letters: ``T`` steps, ``N`` deals, ``F`` features of an observation, ``A = 27`` actions.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (torch's own annotations leave parts of its interface unknown.)
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+
+from agents.ppo.config import Config
+from agents.ppo.masking import MaskedPolicy
+from agents.ppo.network import PolicyValueNet
+from schnapsen_env import engine
+from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
+from schnapsen_env.cards import KING, NUM_RANKS, NUM_SUITS, QUEEN
+from schnapsen_env.vector import SchnapsenVectorEnv
+
+_CLOSED_BY: Final = next(row.offset for row in engine.RECORD_TABLE if row.name == "CLOSED_BY")
+#: The cards of each suit's marriage, ``[4, 2]``.
+_MARRIAGE_CARDS: Final = np.array(
+    [[NUM_RANKS * suit + QUEEN, NUM_RANKS * suit + KING] for suit in range(NUM_SUITS)]
+)
+
+
+@dataclass
+class Rollout:
+    """What N deals gave in T steps, on the network's device. One step is one decision.
+
+    Observations are kept as whole numbers: 2,048 deals by 32 steps take 16 MB, as float32 62 MB.
+    """
+
+    #: ``uint8[T, N, F]``, of the player to move.
+    observations: Tensor
+    #: ``int8[T, N, A]``
+    masks: Tensor
+    #: ``int64[T, N]``, drawn from the policy.
+    actions: Tensor
+    #: ``float32[T, N]``, of those actions at that time.
+    log_probs: Tensor
+    #: ``float32[T, N]``, game points that the step brought to the player who made it.
+    rewards: Tensor
+    #: ``bool[T, N]``, whether the step ended its deal.
+    dones: Tensor
+    #: ``float32[T + 1, N]``, of the player to move.
+    values: Tensor
+    #: ``int8[T + 1, N]``, the seat to move.
+    to_play: Tensor
+
+    @classmethod
+    def empty(cls, steps: int, deals: int, features: int, device: torch.device) -> Rollout:
+        """A rollout to be filled."""
+
+        def new(*shape: int, dtype: torch.dtype) -> Tensor:
+            return torch.zeros(shape, dtype=dtype, device=device)
+
+        return cls(
+            observations=new(steps, deals, features, dtype=torch.uint8),
+            masks=new(steps, deals, NUM_ACTIONS, dtype=torch.int8),
+            actions=new(steps, deals, dtype=torch.int64),
+            log_probs=new(steps, deals, dtype=torch.float32),
+            rewards=new(steps, deals, dtype=torch.float32),
+            dones=new(steps, deals, dtype=torch.bool),
+            values=new(steps + 1, deals, dtype=torch.float32),
+            to_play=new(steps + 1, deals, dtype=torch.int8),
+        )
+
+
+def led_undeclared(masks: npt.NDArray[Any], actions: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    """Whether each action leads a king or queen whose marriage could have been declared.
+
+    Args:
+        masks: ``int8[B, A]``.
+        actions: ``int64[B]``.
+    """
+    declarable = masks[:, FIRST_DECLARE : FIRST_DECLARE + NUM_SUITS] != 0
+    suits = np.minimum(actions // NUM_RANKS, NUM_SUITS - 1)
+    from_pair = (_MARRIAGE_CARDS[suits] == actions[:, None]).any(axis=1)
+    return from_pair & declarable[np.arange(len(actions)), suits]
+
+
+class PlayCounts:
+    """How often the players did what a learner easily unlearns; both seats together."""
+
+    def __init__(self) -> None:
+        self.deals = 0
+        self.steps = 0
+        self.closes = 0
+        self.closes_ended = 0
+        self.closes_won = 0
+        self.exchanges = 0
+        self.declarations = 0
+        self.undeclared_leads = 0
+
+    def count_actions(self, masks: npt.NDArray[Any], actions: npt.NDArray[Any]) -> None:
+        """Count one step: ``int8[N, A]`` and ``int64[N]``."""
+        self.steps += len(actions)
+        self.closes += int((actions == CLOSE).sum())
+        self.exchanges += int((actions == EXCHANGE).sum())
+        self.declarations += int(((actions >= FIRST_DECLARE) & (actions < EXCHANGE)).sum())
+        self.undeclared_leads += int(led_undeclared(masks, actions).sum())
+
+    def count_deals(
+        self,
+        dones: npt.NDArray[np.bool_],
+        closers: npt.NDArray[np.int64],
+        rewards: npt.NDArray[np.float32],
+    ) -> None:
+        """Count the deals that ended: ``bool[N]``, ``int64[N]`` (-1: nobody), ``float32[N, 2]``."""
+        self.deals += int(dones.sum())
+        closed = np.flatnonzero(dones & (closers >= 0))
+        self.closes_ended += len(closed)
+        self.closes_won += int((rewards[closed, closers[closed]] > 0).sum())
+
+    def rates(self) -> dict[str, float]:
+        """Figures a player and deal, so that 0.5 closings would be one in every deal."""
+        hands = max(2 * self.deals, 1)
+        figures = {
+            "closing_rate": self.closes / hands,
+            "exchange_rate": self.exchanges / hands,
+            "marriage_rate": self.declarations / hands,
+            "undeclared_lead_rate": self.undeclared_leads / hands,
+            "deal_length": self.steps / max(self.deals, 1),
+        }
+        if self.closes_ended:
+            figures["closing_success"] = self.closes_won / self.closes_ended
+        return figures
+
+
+class Collector:
+    """Plays deals with the network and writes them down.
+
+    Args:
+        config: rule set, suits, numbers of deals and steps.
+        seed: of the cards.
+        generator: draws the actions; a CPU generator, whatever the device is.
+        device: where the network is, and the rollout is kept.
+    """
+
+    def __init__(
+        self, config: Config, seed: int, generator: torch.Generator, device: torch.device
+    ) -> None:
+        self.env = SchnapsenVectorEnv(
+            config.num_envs,
+            rules=config.rules,
+            suits=config.suits,
+            dtype=np.uint8,
+            autoreset_mode=AutoresetMode.SAME_STEP,
+            copy=False,
+            final_observation=False,
+        )
+        self.num_steps = config.num_steps
+        self.generator = generator
+        self.device = device
+        self.rollout = Rollout.empty(
+            config.num_steps, config.num_envs, self.env.layout.size, device
+        )
+        self.env.reset(seed=seed)
+
+    @torch.inference_mode()
+    def collect(self, network: PolicyValueNet) -> tuple[Rollout, PlayCounts]:
+        """Play T steps in every deal, going on where the last call stopped.
+
+        Returns:
+            The rollout, whose arrays the next call fills anew, and counts of what was played.
+        """
+        rollout, counts = self.rollout, PlayCounts()
+        obs, info = self.env.observe()
+        for t in range(self.num_steps):
+            self._note_turn(t, obs, info)
+            logits, rollout.values[t] = network(rollout.observations[t])
+            policy = MaskedPolicy(logits, rollout.masks[t])
+            rollout.actions[t] = actions = policy.sample(self.generator)
+            rollout.log_probs[t] = policy.log_prob(actions)
+
+            chosen = actions.cpu().numpy()
+            movers = info["to_play"].copy()
+            closers = self.env.records[:, _CLOSED_BY].copy()
+            counts.count_actions(obs["action_mask"], chosen)
+            # A deal that ends is dealt anew within the step: the next row is of another deal.
+            obs, rewards, terminations, _, info = self.env.step(chosen)
+            counts.count_deals(terminations, closers, rewards)
+            own = rewards[np.arange(len(movers)), movers]
+            rollout.rewards[t] = torch.from_numpy(own)
+            rollout.dones[t] = torch.from_numpy(terminations)
+        rollout.to_play[self.num_steps] = torch.from_numpy(info["to_play"])
+        last = torch.from_numpy(obs["observation"]).to(self.device)
+        _, rollout.values[self.num_steps] = network(last)
+        return rollout, counts
+
+    def _note_turn(self, t: int, obs: dict[str, npt.NDArray[Any]], info: dict[str, Any]) -> None:
+        self.rollout.observations[t] = torch.from_numpy(obs["observation"])
+        self.rollout.masks[t] = torch.from_numpy(obs["action_mask"])
+        self.rollout.to_play[t] = torch.from_numpy(info["to_play"])
+
+    def state(self) -> Tensor:
+        """The running deals with their random states, ``int64[N, R]``: enough to go on from."""
+        return torch.from_numpy(self.env.records.copy())
+
+    def restore(self, state: Tensor) -> None:
+        """Go on from what :meth:`state` gave.
+
+        Raises:
+            ValueError: it is of another number of deals.
+        """
+        records = state.numpy()
+        if records.shape != self.env.records.shape:
+            raise ValueError(f"{records.shape} deals do not fit {self.env.records.shape}")
+        self.env.records[:] = records

@@ -1,0 +1,375 @@
+"""A whole run: iterations, log, evaluations, checkpoints, and how it ends."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (torch's own annotations leave parts of its interface unknown.)
+
+from __future__ import annotations
+
+import errno
+import json
+import shutil
+import signal
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from enum import Enum
+from itertools import pairwise
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import numpy as np
+import torch
+from rich.console import Console
+
+from agents.evaluation import evaluate
+from agents.ppo.agent import PPOAgent
+from agents.ppo.checkpoint import (
+    CHECKPOINTS_DIR,
+    LATEST_FILE,
+    CheckpointInfo,
+    Weights,
+    find_checkpoint,
+    read_checkpoint,
+    read_training,
+    replace_file,
+    save_checkpoint,
+)
+from agents.ppo.config import (
+    FIXED_ON_RESUME,
+    Config,
+    config_from_dict,
+    config_to_dict,
+    write_config,
+)
+from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError, RunDirError
+from agents.ppo.learner import Learner
+from agents.ppo.logger import MetricsLog, Screen
+from agents.ppo.watching import OPPONENTS, watch
+from schnapsen_env.observation import LAYOUT_VERSION
+from schnapsen_env.rules import resolve_rules
+
+CONFIG_FILE: Final = "config.yaml"
+EVALUATION_FILE: Final = "evaluation.json"
+
+#: Beyond the checkpoints: logs, TensorBoard files, the evaluation.
+_ROOM_FOR_LOGS: Final = 50 * 2**20
+#: Weights, Adam's two moments, and a checkpoint that is being written beside an old one.
+_BYTES_PER_WEIGHT: Final = 12
+
+
+class Outcome(Enum):
+    """How :meth:`Trainer.run` ended."""
+
+    FINISHED = "finished"
+    STOPPED = "stopped"
+
+
+@dataclass
+class StopRequest:
+    """Set by the first SIGINT or SIGTERM; the run stops after the iteration at hand."""
+
+    signal: signal.Signals | None = None
+
+    def __bool__(self) -> bool:
+        return self.signal is not None
+
+
+@contextmanager
+def stop_on_signal() -> Generator[StopRequest]:
+    """Turn the first SIGINT or SIGTERM into a :class:`StopRequest`; a second one ends at once."""
+    request = StopRequest()
+    caught = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in caught}
+
+    def note(number: int, _frame: FrameType | None) -> None:
+        request.signal = signal.Signals(number)
+        for each in caught:
+            signal.signal(each, before[each])
+
+    for number in caught:
+        signal.signal(number, note)
+    try:
+        yield request
+    finally:
+        for number in caught:
+            signal.signal(number, before[number])
+
+
+def check_new_run_dir(config: Config) -> Path:
+    """Make the folder of a new run, and see that it can hold the run.
+
+    Raises:
+        RunDirError: it holds something already, cannot be made or written to, or the disk is full.
+    """
+    run_dir = Path(config.run_dir)
+    if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
+        advice = "choose another --run-dir"
+        if (run_dir / LATEST_FILE).exists():
+            advice = f"continue it with --resume {run_dir}, or {advice}"
+        raise RunDirError(f"run_dir {run_dir} exists and is not empty: {advice}")
+    probe = run_dir / ".probe"
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        probe.write_bytes(b"\0" * 4096)
+        probe.unlink()
+        free = shutil.disk_usage(run_dir).free
+    except OSError as error:
+        raise RunDirError(f"cannot write to run_dir {run_dir}: {error.strerror}") from error
+    needed = _bytes_needed(config)
+    if free < needed:
+        raise RunDirError(
+            f"run_dir {run_dir}: the disk has {free / 2**20:,.0f} MB left, the run may need "
+            f"{needed / 2**20:,.0f} MB"
+        )
+    return run_dir
+
+
+def _bytes_needed(config: Config) -> int:
+    sizes = (300, *config.hidden_sizes, 28)
+    weights = sum((before + 1) * after for before, after in pairwise(sizes))
+    deals = config.num_envs * 512
+    checkpoints = (config.keep_checkpoints or 100) + 1
+    return checkpoints * (weights * _BYTES_PER_WEIGHT + deals) + _ROOM_FOR_LOGS
+
+
+@dataclass
+class Trainer:
+    """One run in progress. Made by :meth:`start` or :meth:`resume`.
+
+    Args:
+        config: the settings in effect.
+        run_dir: its folder.
+        learner: what learns.
+        seconds: processor time that earlier sessions of the run took.
+        saved_at: decisions at the newest checkpoint, or -1.
+    """
+
+    config: Config
+    run_dir: Path
+    learner: Learner
+    seconds: float = 0.0
+    saved_at: int = -1
+    console: Console = field(default_factory=lambda: Console(stderr=True))
+
+    def __post_init__(self) -> None:
+        self.rules = resolve_rules(self.config.rules)
+        entropy = np.random.SeedSequence([self.config.seed, len(OPPONENTS)])
+        #: Of the deals of all evaluations in this run, so that its curve compares like with like.
+        self.eval_seed = int(entropy.generate_state(1)[0])
+        self._seconds_at_start = time.process_time()
+
+    @classmethod
+    def start(cls, config: Config) -> Trainer:
+        """A new run.
+
+        Raises:
+            RunDirError: its folder cannot be used.
+            ConfigError: the device is not there.
+        """
+        run_dir = check_new_run_dir(config)
+        write_config(config, run_dir / CONFIG_FILE)
+        return cls(config, run_dir, Learner(config))
+
+    @classmethod
+    def resume(cls, run_dir: Path, config: Config) -> Trainer:
+        """The run in ``run_dir``, from its latest checkpoint.
+
+        Args:
+            run_dir: its folder.
+            config: its settings, from :func:`resumed_config`, with what is to be changed.
+
+        Raises:
+            CheckpointError: there is no checkpoint, or it is damaged.
+            ConfigError: a setting is changed that cannot be.
+        """
+        folder = find_checkpoint(run_dir)
+        info, weights = read_checkpoint(folder)
+        check_changes(config_from_dict(info.config, str(folder)), config)
+        state = read_training(folder)
+        learner = Learner(config)
+        try:
+            learner.restore(
+                {name: torch.from_numpy(array) for name, array in weights.items()}, state
+            )
+            seconds = float(state["seconds"])
+        except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{folder} cannot be continued: {error}") from error
+        write_config(config, run_dir / CONFIG_FILE)
+        return cls(config, run_dir, learner, seconds, learner.timesteps)
+
+    def say(self, text: str) -> None:
+        """Print a line, without breaking it: paths and commands are to be copied."""
+        self.console.print(text, soft_wrap=True, highlight=False, markup=False)
+
+    # ------------------------------------------------------------------------------------- loop
+
+    def run(self, stop: StopRequest | None = None, until: int | None = None) -> Outcome:
+        """Train to the end of the run, or until asked to stop; either way a checkpoint is written.
+
+        Args:
+            stop: checked after each iteration.
+            until: stop after this many decisions of the run.
+
+        Raises:
+            NonFiniteLossError: training has failed; the message names the last good checkpoint.
+            OSError: the disk is full or gone; likewise.
+        """
+        learner, config = self.learner, self.config
+        log = MetricsLog(self.run_dir, learner.timesteps, config.tensorboard)
+        total = config.num_iterations * config.batch_size
+        try:
+            with Screen(self.console, total, learner.timesteps) as screen:
+                while learner.iteration < config.num_iterations:
+                    if stop or (until is not None and learner.timesteps >= until):
+                        break
+                    metrics, evaluated = self._iterate()
+                    if learner.iteration % config.log_interval == 0 or evaluated:
+                        log.write(learner.timesteps, metrics)
+                    screen.show(learner.timesteps, metrics, evaluated)
+                    if self._is_due(config.checkpoint_interval):
+                        self.save()
+            if self.saved_at != learner.timesteps:
+                self.save()
+        except NonFiniteLossError as error:
+            raise NonFiniteLossError(f"{error}; {self._last_good()}") from error
+        except OSError as error:
+            raise OSError(
+                error.errno or errno.EIO,
+                f"cannot write to {self.run_dir}: {error.strerror or error}; {self._last_good()}",
+            ) from error
+        finally:
+            log.close()
+        done = learner.iteration >= config.num_iterations
+        return Outcome.FINISHED if done else Outcome.STOPPED
+
+    def _iterate(self) -> tuple[dict[str, float], bool]:
+        """One iteration, and an evaluation if one is due; the metrics, and whether it was."""
+        start = time.perf_counter()
+        metrics, counts = self.learner.iterate()
+        metrics["charts/SPS"] = self.config.batch_size / (time.perf_counter() - start)
+        metrics["charts/cpu_seconds"] = self._cpu_seconds()
+        metrics |= {f"selfplay/{name}": value for name, value in counts.rates().items()}
+        due = self._is_due(self.config.eval_interval)
+        if due:
+            metrics |= watch(self.agent(), self.rules, self.config.eval_deals, self.eval_seed)
+        return metrics, due
+
+    def _is_due(self, interval: int) -> bool:
+        """Whether the last iteration has passed a multiple of ``interval`` decisions."""
+        if not interval:
+            return False
+        now = self.learner.timesteps
+        return now // interval > (now - self.config.batch_size) // interval
+
+    def _cpu_seconds(self) -> float:
+        return self.seconds + time.process_time() - self._seconds_at_start
+
+    def _last_good(self) -> str:
+        try:
+            folder = find_checkpoint(self.run_dir)
+        except CheckpointError:
+            return "there is no checkpoint yet"
+        return f"the last good checkpoint is {folder} (--resume {self.run_dir} goes on from it)"
+
+    # ------------------------------------------------------------------------------ what it gives
+
+    def weights(self) -> Weights:
+        """The network's weights as numpy arrays, a copy."""
+        state = self.learner.network.state_dict()
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in state.items()}
+
+    def agent(self) -> PPOAgent:
+        """The agent that plays with the weights of this moment."""
+        return PPOAgent(self.weights(), self.learner.layout)
+
+    def save(self) -> Path:
+        """Write a checkpoint and make it the latest; returns its folder.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        info = CheckpointInfo(
+            rules=asdict(self.rules),
+            layout_version=LAYOUT_VERSION,
+            suits=self.config.suits,
+            features=self.learner.layout.size,
+            hidden_sizes=self.config.hidden_sizes,
+            seed=self.config.seed,
+            timesteps=self.learner.timesteps,
+            config=config_to_dict(self.config),
+        )
+        training = self.learner.state() | {"seconds": self._cpu_seconds()}
+        folder = save_checkpoint(
+            self.run_dir, info, self.weights(), training, self.config.keep_checkpoints
+        )
+        self.saved_at = info.timesteps
+        return folder
+
+    def final_evaluation(self) -> dict[str, Any]:
+        """Play the final paired deals and write ``evaluation.json``.
+
+        Returns:
+            For each opponent what :meth:`agents.evaluation.Evaluation.to_dict` gives.
+        """
+        results: dict[str, Any] = {}
+        for opponent in OPPONENTS:
+            result = evaluate(
+                self.agent(),
+                opponent,
+                rules=self.rules,
+                deals=self.config.final_eval_deals,
+                seed=self.eval_seed,
+            )
+            results[opponent] = result.to_dict()
+            closes = result.habits[0].closes
+            won = result.habits[0].closes_won
+            success = f", {won.value:.0%} of them won" if won else ""
+            self.say(
+                f"against {opponent}: {result.game_points.value:+.3f} +- "
+                f"{result.game_points.ci95:.3f} game points a deal, "
+                f"closes {closes.value:.0%} of deals{success}"
+            )
+        summary = {
+            "timesteps": self.learner.timesteps,
+            "cpu_seconds": self._cpu_seconds(),
+            "opponents": results,
+        }
+        replace_file(self.run_dir / EVALUATION_FILE, json.dumps(summary, indent=2) + "\n")
+        return summary
+
+
+# ------------------------------------------------------------------------------------ resuming
+
+
+def resumed_config(run_dir: Path) -> Config:
+    """The settings of the run in ``run_dir``, at its latest checkpoint.
+
+    Raises:
+        RunDirError: there is no such folder.
+        CheckpointError: the run has no checkpoint, or it is damaged.
+        ConfigError: the settings are of another version of this program.
+    """
+    if not run_dir.is_dir():
+        raise RunDirError(f"cannot resume {run_dir}: there is no such folder")
+    if not (run_dir / CHECKPOINTS_DIR).is_dir():
+        raise RunDirError(f"cannot resume {run_dir}: the run has no checkpoint; begin it anew")
+    folder = find_checkpoint(run_dir)
+    info, _ = read_checkpoint(folder)
+    return replace(config_from_dict(info.config, str(folder)), run_dir=str(run_dir))
+
+
+def check_changes(before: Config, after: Config) -> None:
+    """Refuse changes that no run can go on with.
+
+    Raises:
+        ConfigError: the message names the setting.
+    """
+    for name in FIXED_ON_RESUME:
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new:
+            raise ConfigError(
+                f"a resumed run keeps its {name}: it is {old!r} and cannot become {new!r}"
+            )
