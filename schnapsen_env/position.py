@@ -698,5 +698,7 @@ def _check_result(position: Position) -> None:
         return
     if (result.winner is None) != (result.game_points == 0):
         _refuse("a result has a winner exactly when it has game points")
-    if result.end_reason is EndReason.RUNNING or not 0 <= result.game_points <= 3:
+    won = result.end_reason not in (EndReason.DRAWN, EndReason.ILLEGAL_ACTION)
+    known = result.end_reason is not EndReason.RUNNING
+    if not known or won != (result.winner is not None) or not 0 <= result.game_points <= 3:
         _refuse(f"{result} is not the result of a deal")

@@ -1,0 +1,480 @@
+"""Positions: dict, text and record forms read back, and what contradicts itself is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schnapsen_env import RULES, Position, Rules, engine
+from schnapsen_env.engine import record as r
+from schnapsen_env.observation import observe
+from schnapsen_env.position import AtClose, EndReason, Result
+from tests.random_play import choose, finished, moments
+
+#: Each rule set, and one with everything that the named ones do not combine.
+ALL_RULES = [
+    *RULES.values(),
+    Rules(
+        name="all at once",
+        trick_by="value",
+        claims="turn",
+        exchange_min=1,
+        exchange_when="turn",
+        last_trick_bonus=20,
+        exhausted="claim_or_draw",
+        schneider_by="card_points",
+        close_valued_at="closing",
+        close_failure="by_points",
+        revoke="loses",
+    ),
+]
+
+
+@cache
+def reached(rules: Rules, seed: int) -> tuple[Any, ...]:
+    """All moments of a match's first deals."""
+    return tuple(moments(rules, 4, seed))
+
+
+@st.composite
+def reachable(draw: st.DrawFn) -> tuple[Rules, Any]:
+    """A rule set and a record that play has reached, the deal's end included."""
+    rules = draw(st.sampled_from(ALL_RULES))
+    records = reached(rules, draw(st.integers(0, 60)))
+    return rules, draw(st.sampled_from(records))
+
+
+# ------------------------------------------------------------------------------------ round trips
+
+
+@settings(max_examples=250, deadline=None)
+@given(reachable())
+def test_dict_and_text_read_back(moment: tuple[Rules, Any]) -> None:
+    position = engine.position_of(moment[1])
+    assert Position.from_dict(position.to_dict()) == position
+    assert Position.from_dict(json.loads(json.dumps(position.to_dict()))) == position
+    assert Position.from_text(str(position)) == position
+    assert repr(position) == str(position)
+    assert "\n" not in str(position)
+    assert str(position).isascii()
+
+
+@settings(max_examples=250, deadline=None)
+@given(reachable())
+def test_records_read_back_and_look_the_same(moment: tuple[Rules, Any]) -> None:
+    rules, record = moment
+    position = engine.position_of(record)
+    again = engine.record_of(position, rules)
+    assert engine.position_of(again) == position
+    assert engine.legal(again, rules.codes()) == engine.legal(record, rules.codes())
+    for seat in range(2):
+        obs, mask = observe(record, rules.codes(), seat)
+        obs_again, mask_again = observe(again, rules.codes(), seat)
+        assert obs.tobytes() == obs_again.tobytes()
+        assert mask.tobytes() == mask_again.tobytes()
+
+
+@settings(max_examples=100, deadline=None)
+@given(reachable(), st.integers(0, 1000))
+def test_play_goes_on_from_a_position_as_it_would_have(
+    moment: tuple[Rules, Any], seed: int
+) -> None:
+    rules, record = moment
+    record = record.copy()
+    again = engine.record_of(Position.from_text(str(engine.position_of(record))), rules)
+    rng = np.random.default_rng(seed)
+    while not engine.is_over(record):
+        action = choose(rng, int(engine.legal(record, rules.codes())))
+        engine.apply(record, rules, action)
+        engine.apply(again, rules, action)
+        assert engine.position_of(again) == engine.position_of(record)
+
+
+def test_words_that_say_nothing_are_left_out() -> None:
+    record = engine.new_record(0)
+    engine.deal_deck(record, np.arange(20), 0)
+    assert str(engine.position_of(record)) == (
+        "trump=H turned_up=JH leader=0 hands=JCQCKCTCAC,JDQDKDTDAD talon=QHKHTHAHJSQSKSTSAS "
+        "won=-,- forehand=0"
+    )
+
+
+def test_optional_keys_may_be_missing() -> None:
+    position = Position.from_dict({"trump": "H", "hands": [["AH"], ["AS"]], "leader": 1} | PLAYED)
+    assert position.forehand == 1
+    assert position.match_score == (0, 0)
+    assert position.known == ((), ())
+    assert position.won is None
+    record = engine.record_of(position, RULES["duel"])
+    assert record[r.CARD_POINTS : r.CARD_POINTS + 2].tolist() == [49, 49]
+    assert engine.position_of(record).tricks == (4, 5)
+
+
+#: Nine tricks, whose cards are all but AH and AS.
+PLAYED: dict[str, Any] = {"card_points": [49, 49], "tricks": [4, 5]}
+
+
+def test_finished_deals_of_every_end_read_back() -> None:
+    ends: set[EndReason] = set()
+    for rules in ALL_RULES:
+        for record in finished(rules, 60, seed=3):
+            position = engine.position_of(record)
+            assert position.result is not None
+            ends.add(position.result.end_reason)
+            assert Position.from_text(str(position)) == position
+            assert engine.position_of(engine.record_of(position, rules)) == position
+            assert not engine.legal(engine.record_of(position, rules), rules.codes())
+    assert {
+        EndReason.SIXTY_SIX,
+        EndReason.LAST_TRICK,
+        EndReason.FAILED_CLOSE,
+        EndReason.WRONG_CLAIM,
+    } <= ends
+
+
+def test_drawn_revoked_and_illegal_deals_read_back() -> None:
+    record = next(iter(finished(RULES["duel"], 1)))
+    position = engine.position_of(record)
+    for result in (
+        Result(None, 0, EndReason.DRAWN),
+        Result(None, 0, EndReason.ILLEGAL_ACTION),
+        Result(1, 2, EndReason.REVOKE),
+        Result(0, 3, EndReason.FAILED_CLOSE),
+    ):
+        ended = replace(position, result=result)
+        assert Position.from_text(str(ended)) == ended
+        assert Position.from_dict(ended.to_dict()) == ended
+
+
+# ----------------------------------------------------------------------------- inconsistent ones
+
+#: Two tricks played, the talon open; every part is there, so that each can be spoilt.
+OPEN: dict[str, Any] = {
+    "trump": "H",
+    "turned_up": "JH",
+    "leader": 0,
+    "hands": [["KC", "QC", "AS", "TS", "AH"], ["JC", "TC", "KS", "QS", "TH"]],
+    "talon": ["KD", "QD", "JS", "AC", "QH"],
+    "won": [["AD", "TD"], ["KH", "JD"]],
+    "card_points": [21, 6],
+    "tricks": [1, 1],
+    "known": [["AH"], ["TH"]],
+    "marriages": [[], ["S"]],
+    "last_trick": ["KH", "JD"],
+    "forehand": 0,
+    "match_score": [1, 0],
+}
+#: The same deal, closed and a trick later.
+CLOSED: dict[str, Any] = OPEN | {
+    "hands": [["KC", "QC", "TS", "AH"], ["JC", "TC", "QS", "TH"]],
+    "won": [["AD", "TD", "AS", "KS"], ["KH", "JD"]],
+    "card_points": [36, 6],
+    "tricks": [2, 1],
+    "closed_by": 0,
+    "at_close": {"tricks": 1, "points": 26, "card_points": 6},
+    "cannot_hold": [[], ["AC"]],
+    "last_trick": ["AS", "KS"],
+}
+#: The talon is drawn, the seventh trick begun.
+EXHAUSTED: dict[str, Any] = {
+    "trump": "H",
+    "leader": 1,
+    "lead": "TC",
+    "hands": [["KC", "QC", "TS", "AH"], ["JC", "QS", "TH"]],
+    "won": [["AD", "TD", "AS", "KS", "KD", "QD"], ["KH", "JD", "JH", "QH", "AC", "JS"]],
+    "card_points": [43, 24],
+    "tricks": [3, 3],
+    "known": [[], ["TH"]],
+}
+
+#: What is changed, in which position, and what the refusal must name.
+INCONSISTENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
+    # Forms
+    (OPEN, {"colour": "H"}, "unknown key 'colour'; known are trump"),
+    (OPEN, {"trump": "X"}, "trump: 'X' is not a suit"),
+    (OPEN, {"trump": 2}, "trump: 2 is not a suit"),
+    (OPEN, {"turned_up": "11H"}, "turned_up: '11H' is not a card"),
+    (OPEN, {"hands": [["AH"]]}, "hands: .*two"),
+    (OPEN, {"hands": "AHKH"}, "hands: .*AHKH"),
+    (OPEN, {"hands": [["ZZ"], []]}, "hands: 'ZZ' is not a card"),
+    (OPEN, {"talon": "KD"}, "talon: .*KD"),
+    (OPEN, {"leader": 2}, "leader: a seat is 0 or 1, not 2"),
+    (OPEN, {"leader": True}, "leader: a seat is 0 or 1, not True"),
+    (OPEN, {"closed_by": "0"}, "closed_by: a seat is 0 or 1, not '0'"),
+    (OPEN, {"card_points": [21]}, "card_points: .*two"),
+    (OPEN, {"card_points": [21.0, 6]}, "card_points: a count is a whole number from 0, not 21.0"),
+    (OPEN, {"tricks": [1, -1]}, "tricks: a count is a whole number from 0, not -1"),
+    (OPEN, {"match_score": [0, -2]}, "match_score: a count is a whole number from 0, not -2"),
+    (OPEN, {"marriages": [["Z"], []]}, "marriages: 'Z' is not a suit"),
+    (OPEN, {"last_trick": ["KH"]}, "last_trick: .*two"),
+    (OPEN, {"forehand": 5}, "forehand: a seat is 0 or 1, not 5"),
+    (CLOSED, {"at_close": 3}, "at_close: "),
+    (
+        CLOSED,
+        {"at_close": {"tricks": 1, "points": 26, "cards": 6}},
+        "at_close: unknown key 'cards'",
+    ),
+    (OPEN, {"result": {"winner": 0}}, "result: winner, game_points and end_reason are needed"),
+    (
+        OPEN,
+        {"result": {"winner": 0, "game_points": 1, "end_reason": "boredom"}},
+        "result: end_reason 'boredom' is none of sixty_six",
+    ),
+    # Cards in their places
+    (OPEN, {"hands": [["KC", "QC", "AS", "TS", "TH"], OPEN["hands"][1]]}, "TH is in .* and in"),
+    (OPEN, {"talon": ["KD", "QD", "JS", "AC", "AC"]}, "AC is in the talon and in the talon"),
+    (OPEN, {"turned_up": "AH"}, "AH is in the hand of seat 0 and in turned_up"),
+    (OPEN, {"lead": "AH"}, "AH is in the hand of seat 0 and in lead"),
+    (OPEN, {"won": [["AD", "TD"], ["KH", "AS"]]}, "AS is in the hand of seat 0 and in the tricks"),
+    (OPEN, {"won": [["AD", "TD"], ["KH"]]}, "JD is nowhere"),
+    (OPEN | {"won": None}, {"tricks": [2, 1]}, "16 cards and 3 tricks do not make 20 cards"),
+    # The talon
+    (OPEN, {"turned_up": None}, "JH is nowhere"),
+    (OPEN, {"talon": [*OPEN["talon"], "JH"], "turned_up": None}, "not 6"),
+    (
+        EXHAUSTED,
+        {"turned_up": "TH", "hands": [EXHAUSTED["hands"][0], ["JC", "QS"]], "known": [[], []]},
+        "turned_up is null exactly when the talon is empty",
+    ),
+    (OPEN, {"trump": "S", "marriages": [[], []]}, "turned_up JH is not of the trump suit"),
+    (
+        OPEN,
+        {"talon": ["KD", "QD", "JS", "AC"], "hands": [["QH", *OPEN["hands"][0]], OPEN["hands"][1]]},
+        "the talon holds 9, 7, 5, 3, 1 or 0 face-down cards, not 4",
+    ),
+    (
+        OPEN,
+        {
+            "talon": OPEN["talon"][:3],
+            "hands": [["AC", *OPEN["hands"][0]], ["QH", *OPEN["hands"][1]]],
+        },
+        "2 tricks and 3 face-down cards do not fit",
+    ),
+    (
+        OPEN,
+        {
+            "talon": OPEN["talon"][:3],
+            "hands": [["AC", "QH", *OPEN["hands"][0]], OPEN["hands"][1]],
+        },
+        "hands of 7 and 5 cards do not fit",
+    ),
+    (
+        EXHAUSTED,
+        {"closed_by": 0, "at_close": {"tricks": 0, "points": 0}},
+        "a closed talon still has",
+    ),
+    (
+        OPEN,
+        {
+            "talon": [*OPEN["talon"], "JC", "TC"],
+            "hands": [["KC", "QC", "AS", "TS"], ["KS", "QS", "TH", "AH"]],
+        },
+        "2 tricks and 7 face-down cards do not fit",
+    ),
+    (
+        OPEN,
+        {"talon": [*OPEN["talon"], "JC", "TC"], "hands": [OPEN["hands"][0], ["KS", "QS", "TH"]]},
+        "hands of 5 and 3 cards do not fit",
+    ),
+    (
+        {
+            "trump": "H",
+            "leader": 0,
+            "hands": [[], []],
+            "won": [
+                ["AC", "AD", "AH", "AS", "TC", "TD"],
+                ["TH", "TS", *"KC KD KH KS QC QD".split(), *"QH QS JC JD JH JS".split()],
+            ],
+            "card_points": [64, 56],
+            "tricks": [3, 7],
+            "result": {"winner": 1, "game_points": 1, "end_reason": "last_trick"},
+        },
+        {"result": None},
+        "both hands are empty and no result is given",
+    ),
+    # Tricks and points
+    (OPEN, {"tricks": [2, 0]}, "seat 0 has 2 tricks and 2 cards in them"),
+    (OPEN, {"tricks": [2, 1]}, "3 tricks and 5 face-down cards do not fit"),
+    (OPEN, {"last_trick": ["KH", "AH"]}, "the cards of last_trick are not in the tricks of one"),
+    (OPEN, {"card_points": [22, 6]}, "the tricks of seat 0 make 21 card points, not 22"),
+    (OPEN, {"card_points": [21, 5]}, "the tricks of seat 1 make 6 card points, not 5"),
+    (OPEN | {"won": None}, {"card_points": [26, 1]}, r"no 1 and 1 tricks of the cards played make"),
+    (OPEN | {"won": None}, {"card_points": [21, 7]}, r"no 1 and 1 tricks of the cards played make"),
+    (OPEN, {"last_trick": ["KH", "KH"]}, "last_trick is two cards of a completed trick"),
+    (OPEN, {"last_trick": ["AD", "KH"]}, "the cards of last_trick are not in the tricks of one"),
+    (
+        OPEN | {"won": None},
+        {"last_trick": ["AC", "KH"]},
+        "a card of last_trick has not been played",
+    ),
+    (CLOSED, {"tricks": [3, 1], "won": None, "card_points": [36, 6]}, "20 cards"),
+    # Marriages
+    (OPEN, {"marriages": [["C"], ["C"]]}, "both players have declared the same marriage"),
+    (OPEN, {"marriages": [["C", "C"], []]}, "seat 0 has declared a marriage twice"),
+    (OPEN, {"marriages": [["S"], []]}, "seat 0 cannot have declared the marriage of S: QS was"),
+    (OPEN, {"marriages": [[], ["D"]]}, "seat 1 cannot have declared the marriage of D"),
+    (OPEN, {"marriages": [["H"], []]}, "cannot have declared the marriage of H: QH was never in"),
+    (
+        EXHAUSTED
+        | {"lead": "KC", "leader": 0, "hands": [["QC", "TS", "AH"], ["JC", "QS", "TH", "TC"]]},
+        {"marriages": [[], ["C"]]},
+        "seat 1 cannot have declared the marriage of C",
+    ),
+    (OPEN, {"declared": "C"}, "declared C is not among the marriages of the leader"),
+    (
+        EXHAUSTED | {"hands": [["KC", "QC", "TS", "AH"], ["JC", "QS", "TH"]]},
+        {"declared": "C", "marriages": [["C"], []], "leader": 1},
+        "declared C is not among the marriages of the leader",
+    ),
+    (
+        OPEN,
+        {
+            "declared": "S",
+            "leader": 1,
+            "marriages": [["C"], ["S"]],
+            "lead": "TC",
+            "hands": [OPEN["hands"][0], ["JC", "KS", "QS", "TH"]],
+        },
+        "declared S needs king and queen in the hand of the leader on lead",
+    ),
+    # Knowledge
+    (OPEN, {"known": [["TH"], []]}, "known TH is not in the hand of seat 0"),
+    (OPEN, {"known": [[], ["QH"]]}, "known QH is not in the hand of seat 1"),
+    (CLOSED, {"cannot_hold": [[], ["TC"]]}, "cannot_hold TC is in the hand of seat 1"),
+    (OPEN, {"cannot_hold": [[], ["AC"]]}, "cannot_hold comes from strict-phase replies"),
+    # Closing
+    (CLOSED, {"at_close": None}, "at_close is given exactly when closed_by is"),
+    (OPEN, {"at_close": {"tricks": 0, "points": 0}}, "at_close is given but closed_by is not"),
+    (CLOSED, {"at_close": {"tricks": 2, "points": 26}}, "cannot have had 2 tricks at the closing"),
+    (CLOSED, {"at_close": {"tricks": 1, "points": 40}}, "cannot have had 40 points at the closing"),
+    (
+        CLOSED,
+        {"at_close": {"tricks": 1, "points": 6, "card_points": 26}},
+        "cannot have had 6 points at the closing",
+    ),
+    (CLOSED, {"at_close": {"tricks": 0, "points": 6}}, "at_close has points without a trick"),
+    # Results
+    (
+        CLOSED,
+        {"result": {"winner": None, "game_points": 2, "end_reason": "sixty_six"}},
+        "a result has a winner exactly when it has game points",
+    ),
+    (
+        CLOSED,
+        {"result": {"winner": 0, "game_points": 0, "end_reason": "drawn"}},
+        "a result has a winner exactly when it has game points",
+    ),
+    (
+        CLOSED,
+        {"result": {"winner": 0, "game_points": 4, "end_reason": "sixty_six"}},
+        "is not the result of a deal",
+    ),
+    (
+        CLOSED,
+        {"result": {"winner": 0, "game_points": 1, "end_reason": "drawn"}},
+        "is not the result of a deal",
+    ),
+    (
+        CLOSED,
+        {"result": {"winner": None, "game_points": 0, "end_reason": "sixty_six"}},
+        "is not the result of a deal",
+    ),
+]
+
+
+def test_the_positions_to_spoil_are_right() -> None:
+    for position in (OPEN, CLOSED, EXHAUSTED):
+        assert Position.from_dict(Position.from_dict(position).to_dict())
+    assert len(INCONSISTENT) >= 40
+
+
+@pytest.mark.parametrize(
+    ("position", "change", "message"), INCONSISTENT, ids=[case[2][:50] for case in INCONSISTENT]
+)
+def test_what_contradicts_itself_is_refused_by_name(
+    position: dict[str, Any], change: dict[str, Any], message: str
+) -> None:
+    Position.from_dict(position)
+    with pytest.raises(ValueError, match="position") as caught:
+        Position.from_dict(position | change)
+    assert re.search(message, str(caught.value)), str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["trump", "hands", "leader"])
+def test_keys_that_cannot_be_guessed_must_be_there(key: str) -> None:
+    with pytest.raises(ValueError, match=f"the key '{key}' is missing"):
+        Position.from_dict({name: value for name, value in OPEN.items() if name != key})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("trump", "'trump' is not key=value with a known key"),
+        ("trump=H trump=H", "'trump' is given twice"),
+        ("colour=H", "'colour=H' is not key=value with a known key"),
+        ("trump=H leader=zero hands=-,-", "leader: 'zero' is not a whole number"),
+        ("trump=H leader=0 hands=AHKHQ,-", "'Q' is not a card"),
+        ("trump=H leader=0 hands=AH,- result=0/1", "is not winner/game_points/end_reason"),
+        ("trump=H leader=0", "the key 'hands' is missing"),
+        ("", "the key 'trump' is missing"),
+    ],
+)
+def test_texts_that_are_no_position_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match="position") as caught:
+        Position.from_text(text)
+    assert re.search(message, str(caught.value)), str(caught.value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(reachable(), st.data())
+def test_a_damaged_text_is_refused_or_is_another_position(
+    moment: tuple[Rules, Any], data: st.DataObject
+) -> None:
+    """Never any other kind of error."""
+    text = str(engine.position_of(moment[1]))
+    place = data.draw(st.integers(0, len(text) - 1))
+    put = data.draw(st.sampled_from("CDHSJQKTA0123456789-,/= x"))
+    try:
+        position = Position.from_text(text[:place] + put + text[place + 1 :])
+    except ValueError as error:
+        assert str(error).startswith(("position: ", "position text: "))
+    else:
+        assert Position.from_text(str(position)) == position
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trump_suit": 4}, "trump_suit is 0-3, not 4"),
+        ({"leader": 2}, "leader is 0 or 1, not 2"),
+        ({"forehand": -1}, "forehand is 0 or 1, not -1"),
+        ({"closed_by": 7}, "closed_by is null, 0 or 1, not 7"),
+        ({"match_score": (-1, 0)}, "match_score is negative"),
+        ({"hands": ((20,), ())}, "20 is not a card id"),
+        ({"tricks": (-1, 0)}, "tricks"),
+        ({"result": Result(0, 1, EndReason.RUNNING)}, "is not the result of a deal"),
+        ({"at_close": AtClose(0, 0, 0)}, "at_close is given exactly when closed_by is"),
+    ],
+)
+def test_the_constructor_checks_too(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match="position: ") as caught:
+        replace(Position.from_dict(OPEN), **changes)
+    assert message in str(caught.value)
+
+
+def test_a_deal_that_the_rules_would_have_ended_is_refused() -> None:
+    rich = EXHAUSTED | {"marriages": [["C"], []], "card_points": [67, 0], "won": None}
+    rich |= {"tricks": [6, 0]}
+    with pytest.raises(ValueError, match="seat 0 has 87 points, so under 'duel'"):
+        engine.record_of(Position.from_dict(rich), RULES["duel"])
+    engine.record_of(Position.from_dict(rich), RULES["pagat"])
+    with pytest.raises(ValueError, match="the talon is closed with 5 .* close_min=99"):
+        engine.record_of(Position.from_dict(CLOSED), replace(RULES["pagat"], close_min=99))

@@ -1,0 +1,361 @@
+"""Whole runs: learning, stopping and going on, and what happens when something is wrong."""
+
+# pyright: reportUnknownMemberType=false
+# (torch's own annotations leave parts of its interface unknown.)
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+import train
+from agents.evaluation import evaluate
+from agents.evaluation.statistics import Mean
+from agents.ppo import (
+    CheckpointError,
+    Config,
+    ConfigError,
+    NonFiniteLossError,
+    PPOAgent,
+    RunDirError,
+    load_agent,
+)
+from agents.ppo.checkpoint import read_checkpoint
+from agents.ppo.learner import Learner, choose_device
+from agents.ppo.trainer import Outcome, StopRequest, Trainer, check_new_run_dir, resumed_config
+
+ROOT = Path(__file__).resolve().parent.parent
+
+TINY = Config(
+    rules="pagat_auto",
+    num_envs=32,
+    num_steps=16,
+    minibatch_size=128,
+    hidden_sizes=(32,),
+    total_timesteps=6 * 512,
+    eval_interval=1024,
+    eval_deals=20,
+    final_eval_deals=20,
+    checkpoint_interval=1024,
+    tensorboard=False,
+)
+
+
+def start(run_dir: Path, **changes: Any) -> Trainer:
+    return Trainer.start(replace(TINY, run_dir=str(run_dir), **changes))
+
+
+def log_of(run_dir: Path) -> list[dict[str, float]]:
+    lines = (run_dir / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def assert_same_weights(first: Path, second: Path) -> None:
+    (_, weights), (_, others) = read_checkpoint(first), read_checkpoint(second)
+    for name, array in weights.items():
+        np.testing.assert_array_equal(array, others[name], err_msg=name)
+
+
+def test_a_resumed_run_equals_one_that_never_stopped(tmp_path: Path) -> None:
+    whole, halves = tmp_path / "whole", tmp_path / "halves"
+    assert start(whole).run() is Outcome.FINISHED
+    assert start(halves).run(until=3 * 512) is Outcome.STOPPED
+    trainer = Trainer.resume(halves, resumed_config(halves))
+    assert trainer.learner.timesteps == 3 * 512
+    assert trainer.run() is Outcome.FINISHED
+    assert_same_weights(whole, halves)
+    clock = ("charts/SPS", "charts/cpu_seconds")
+    untimed = [
+        [{name: value for name, value in line.items() if name not in clock} for line in log_of(run)]
+        for run in (whole, halves)
+    ]
+    assert untimed[0] == untimed[1]
+    assert [line["timesteps"] for line in untimed[0]] == [512 * (i + 1) for i in range(6)]
+
+
+def test_going_on_from_an_earlier_checkpoint_drops_the_later_lines(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    start(run).run()
+    (run / "latest").write_text("step-000000001024\n")
+    trainer = Trainer.resume(run, resumed_config(run))
+    trainer.run(until=1536)
+    assert [line["timesteps"] for line in log_of(run)] == [512, 1024, 1536]
+
+
+def test_seeds_make_runs(tmp_path: Path) -> None:
+    weights: list[Any] = []
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        start(tmp_path / name, seed=seed).run(until=512)
+        weights.append(read_checkpoint(tmp_path / name)[1]["layers.0.weight"])
+    np.testing.assert_array_equal(weights[0], weights[1])
+    assert (weights[0] != weights[2]).any()
+
+
+def test_a_run_leaves_its_figures(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    arguments = [
+        f"--{name.replace('_', '-')}={value}"
+        for name, value in vars(TINY).items()
+        if name
+        in (
+            "rules",
+            "num_envs",
+            "num_steps",
+            "minibatch_size",
+            "eval_deals",
+            "total_timesteps",
+            "eval_interval",
+            "final_eval_deals",
+        )
+    ]
+    assert train.main([*arguments, "--run-dir", str(run), "--hidden-sizes", "32"]) == 0
+    lines = log_of(run)
+    for name in (
+        "charts/SPS charts/learning_rate charts/ent_coef charts/uniform_kl_coef charts/cpu_seconds "
+        "losses/policy_loss losses/value_loss losses/entropy losses/uniform_kl losses/approx_kl "
+        "losses/clip_frac losses/explained_variance losses/grad_norm "
+        "selfplay/closing_rate selfplay/deal_length"
+    ).split():
+        assert name in lines[0], name
+    evaluated = [line["timesteps"] for line in lines if "eval_random/game_points" in line]
+    assert evaluated == [1024, 2048, 3072]
+    for (
+        figure
+    ) in "game_points closing_rate exchange_rate marriage_rate undeclared_lead_rate".split():
+        assert f"eval_heuristic/{figure}" in lines[1]
+    summary = json.loads((run / "evaluation.json").read_text())
+    assert set(summary["opponents"]) == {"random", "heuristic"}
+    assert summary["opponents"]["random"]["deals"] == 20
+    assert list((run / "tensorboard").iterdir())
+    assert not load_agent(run).sample
+
+
+def test_learning(tmp_path: Path) -> None:
+    trainer = start(
+        tmp_path / "run",
+        num_envs=256,
+        num_steps=32,
+        minibatch_size=1024,
+        hidden_sizes=(128, 128),
+        learning_rate=2e-3,
+        total_timesteps=250_000,
+        eval_interval=0,
+        checkpoint_interval=1_000_000,
+    )
+
+    def strength() -> Mean:
+        # The policy itself: the best action of a network that knows nothing beats random already,
+        # since it seldom is to close.
+        agent = PPOAgent(trainer.weights(), trainer.learner.layout, sample=True)
+        return evaluate(agent, "random", rules=trainer.rules, deals=500, seed=3).game_points
+
+    before = strength()
+    assert abs(before.value) < 0.3
+    trainer.run()
+    after = strength()
+    assert after.value - after.ci95 > 0.8
+    assert log_of(tmp_path / "run")[-1]["losses/explained_variance"] > 0.3
+
+
+def test_a_request_to_stop_is_heard_after_the_iteration(tmp_path: Path) -> None:
+    trainer = start(tmp_path / "run")
+    assert trainer.run(StopRequest(signal.SIGTERM)) is Outcome.STOPPED
+    assert trainer.learner.iteration == 0
+    assert Trainer.resume(tmp_path / "run", resumed_config(tmp_path / "run")).saved_at == 0
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
+def test_interrupting_saves_and_says_how_to_go_on(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = [
+        sys.executable,
+        str(ROOT / "train.py"),
+        "--run-dir",
+        str(run),
+        "--num-envs",
+        "32",
+        "--num-steps",
+        "16",
+        "--minibatch-size",
+        "128",
+        "--total-timesteps",
+        "100000000",
+        "--hidden-sizes",
+        "32",
+        "--no-tensorboard",
+        "--eval-interval",
+        "0",
+    ]
+    process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 300  # compiling may come first
+    log = run / "metrics.jsonl"
+    while time.monotonic() < deadline and not (log.exists() and log.read_text().count("\n") > 2):
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, text = process.communicate(timeout=60)
+    assert process.returncode == train.STOPPED + signal.SIGINT
+    assert f"python train.py --resume {run}" in text
+    assert "Traceback" not in text
+    saved = read_checkpoint(run)[0].timesteps
+    assert saved >= 3 * 512
+    assert Trainer.resume(run, resumed_config(run)).learner.timesteps == saved
+
+
+# -------------------------------------------------------------------------------------- trouble
+
+
+@pytest.mark.parametrize("term", ["value_loss", "policy_loss"])
+def test_a_loss_that_is_not_finite_names_its_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, term: str
+) -> None:
+    run = tmp_path / "run"
+    trainer = start(run)
+    trainer.run(until=1024)
+    good = trainer.weights()
+    losses = trainer.learner.losses
+
+    def poisoned(minibatch: Any) -> Any:
+        fine = losses(minibatch)
+        return replace(fine, **{term: getattr(fine, term) * float("nan")})
+
+    monkeypatch.setattr(trainer.learner, "losses", poisoned)
+    with pytest.raises(NonFiniteLossError) as error:
+        trainer.run()
+    text = str(error.value)
+    assert f"{term} = nan in iteration 3 (after 1,024 decisions, learning rate 0.0003" in text
+    assert f"the last good checkpoint is {run / 'checkpoints' / 'step-000000001024'}" in text
+    for name, array in trainer.weights().items():
+        np.testing.assert_array_equal(array, good[name])
+
+
+def test_weights_that_overflow_are_reported_before_any_checkpoint(tmp_path: Path) -> None:
+    trainer = start(tmp_path / "run")
+    with torch.no_grad():
+        trainer.learner.network.linear_layers()[-1].weight.fill_(1e30)
+    with pytest.raises(NonFiniteLossError, match="there is no checkpoint yet"):
+        trainer.run()
+
+
+def test_an_existing_run_is_not_overwritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    start(run).run(until=512)
+    assert train.main(["--run-dir", str(run)]) == train.WRONG_COMMAND
+    text = capsys.readouterr().err
+    assert f"exists and is not empty: continue it with --resume {run}" in text
+    assert text.count("\n") == 1
+
+
+def test_folders_that_cannot_be_used_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(RunDirError, match="exists and is not empty"):
+        check_new_run_dir(replace(TINY, run_dir=str(file)))
+    with pytest.raises(RunDirError, match="cannot write to run_dir"):
+        check_new_run_dir(replace(TINY, run_dir=str(file / "below")))
+
+    def full_disk(_: object) -> SimpleNamespace:
+        return SimpleNamespace(free=1 << 20)
+
+    monkeypatch.setattr("shutil.disk_usage", full_disk)
+    with pytest.raises(RunDirError, match="the disk has 1 MB left"):
+        check_new_run_dir(replace(TINY, run_dir=str(tmp_path / "new")))
+
+
+def test_a_disk_that_fills_up_ends_the_run_with_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer = start(tmp_path / "run")
+    trainer.run(until=1024)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", full)
+    with pytest.raises(
+        OSError, match=r"No space left on device; the last good checkpoint is .*1024"
+    ):
+        trainer.run()
+
+
+def test_what_makes_a_run_cannot_change_on_resuming(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    start(run).run(until=512)
+    config = resumed_config(run)
+    with pytest.raises(ConfigError, match="keeps its num_envs: it is 32 and cannot become 64"):
+        Trainer.resume(run, replace(config, num_envs=64))
+    longer = Trainer.resume(run, replace(config, total_timesteps=10 * 512))
+    assert longer.config.num_iterations == 10
+
+
+def test_a_damaged_training_state_is_refused(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    trainer = start(run)
+    trainer.run(until=512)
+    folder = run / "checkpoints" / "step-000000000512"
+    state = folder / "training.pt"
+    torch.save({"iteration": 1}, state)
+    info = json.loads((folder / "checkpoint.json").read_text())
+    info["training_sha256"] = hashlib.sha256(state.read_bytes()).hexdigest()
+    (folder / "checkpoint.json").write_text(json.dumps(info))
+    with pytest.raises(CheckpointError, match="cannot be continued"):
+        Trainer.resume(run, resumed_config(run))
+    state.write_bytes(b"")
+    with pytest.raises(CheckpointError, match=r"training\.pt is damaged"):
+        Trainer.resume(run, resumed_config(run))
+    state.unlink()
+    with pytest.raises(CheckpointError, match="can be played but not continued"):
+        Trainer.resume(run, resumed_config(run))
+
+
+def test_plain_output_without_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trainer = start(tmp_path / "run")
+    trainer.console = Console(stderr=True, force_terminal=False)
+    trainer.run()
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 3
+    assert "random " in lines[-1]
+    assert "heuristic " in lines[-1]
+
+
+def test_bfloat16_trains(tmp_path: Path) -> None:
+    trainer = start(tmp_path / "run", amp="bf16")
+    trainer.run(until=1024)
+    assert trainer.learner.amp_dtype == torch.bfloat16
+    assert all(array.dtype == np.float32 for array in trainer.weights().values())
+
+
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is one")
+    assert choose_device(replace(TINY, device="auto")).type == "cpu"
+    with pytest.raises(ConfigError, match="device=cuda, but this torch"):
+        Learner(replace(TINY, device="cuda"))
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_training_on_a_gpu(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    start(run, device="cuda", amp="bf16").run(until=1024)
+    trainer = Trainer.resume(run, replace(resumed_config(run), device="cpu"))
+    assert trainer.run() is Outcome.FINISHED
