@@ -42,6 +42,8 @@ from schnapsen_env.episode import (
 )
 from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Layout, Memory, Suits, encode
 from schnapsen_env.observation import encode_state as write_state
+from schnapsen_env.position import Position
+from schnapsen_env.record_log import DealRecord
 from schnapsen_env.render import PackName, TextScreen, check_render_mode
 from schnapsen_env.rules import Rules
 
@@ -174,6 +176,9 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         self.action_spaces = {agent: _action_space() for agent in AGENTS}
         self.state_space = spaces.Box(0.0, 1.0, (STATE_SIZE,), np.float32)
         self._record: Record | None = None
+        #: The deal that ended last, as it ended; and where it began, if it was at a position.
+        self._finished: Record | None = None
+        self._start: Position | None = None
         #: Whether agent_iter may give the next agent.
         self.has_moved = False
         self._is_running = False
@@ -211,6 +216,16 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
             ResetNeeded: before the first reset.
         """
         return self._current_record("record").copy()
+
+    def finished_deal(self, seats: tuple[str, str] = AGENTS) -> DealRecord | None:
+        """The deal of this episode that ended last, to be written down; None before the first.
+
+        Args:
+            seats: the names of the players, seat 0 first.
+        """
+        if self._finished is None:
+            return None
+        return DealRecord.from_record(self._finished, self.rules, seats=seats, start=self._start)
 
     def _current_record(self, reader: str) -> Record:
         if self._record is None:
@@ -250,6 +265,9 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
             ValueError: an option makes no deal, and why. The environment stays as it was.
         """
         self._record = start(self._record, self._settings, seed, options)
+        is_dealt = not self._record[r.FROM_POSITION]
+        self._start = None if is_dealt else engine.position_of(self._record)
+        self._finished = None
         self.agents = list(AGENTS)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
@@ -320,6 +338,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
     def _end_deal(self, record: Record) -> None:
         """The deal is over: rewards and infos; then the end of the episode, or the next deal."""
         codes, switches = self._codes, self._switches
+        self._finished = record.copy()
         for seat, agent in enumerate(AGENTS):
             self.rewards[agent] = float(reward_of(record, codes, switches, seat))
         self._has_rewards = True
@@ -495,6 +514,8 @@ _TURN: Final = (
     "_skip_agent_selection",
     "_has_rewards",
     "_is_running",
+    "_finished",
+    "_start",
 )
 #: Set anew in a copy: a copied read-only array would be writable, which is another type to numba
 #: and would compile the engine once more.

@@ -295,7 +295,7 @@ def run_rows(
     stop: int,
     check: bool,
 ) -> int:
-    """Step rows ``start`` to ``stop``, and write what the players to move see; masks into ``state``.
+    """Step rows ``start`` to ``stop`` and write what the players to move see, masks to ``state``.
 
     One function for all that a batch is asked for, since each function that encodes takes seconds
     to compile.
@@ -436,7 +436,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
             ``float32[N, 2]``, ``terminals`` and ``truncations`` ``bool[N]``, ``to_play``
             ``int64[N]``. They may be parts of larger arrays, if the last axis has no gaps.
         final_observation: False leaves ``info["final_observation"]`` out. Episodes are never cut
-            off, so many learners can do without, and a step is a sixth faster.
+            off, so most learners can do without, and a step is faster.
 
     Raises:
         ValueError: an unknown value, a combination that makes no sense, or a buffer that does not
@@ -624,13 +624,13 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
             return -1 - row
         if self._pool is None:
             self._pool = ThreadPoolExecutor(self.num_threads, thread_name_prefix="schnapsen")
-        edges = [self.num_envs * k // self.num_threads for k in range(self.num_threads + 1)]
-        parts = self._pool.map(
-            lambda start, stop: run_rows(plan, state, out, actions, start, stop, False),
-            edges[:-1],
-            edges[1:],
-        )
-        return sum(parts)
+
+        def part(number: int) -> int:
+            start = self.num_envs * number // self.num_threads
+            stop = self.num_envs * (number + 1) // self.num_threads
+            return run_rows(plan, state, out, actions, start, stop, False)
+
+        return sum(self._pool.map(part, range(self.num_threads)))
 
     # ------------------------------------------------------------------------------------- reset
 

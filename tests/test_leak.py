@@ -80,9 +80,7 @@ def test_redealing_changes_what_the_other_player_sees(rules: Rules) -> None:
 def leaky(*hidden: Callable[[Record, int], int]) -> Encoder:
     """The encoder with a number more that the player cannot know."""
 
-    def encoder(
-        record: Record, codes: npt.NDArray[np.int64], seat: int, layout: Layout
-    ) -> bytes:
+    def encoder(record: Record, codes: npt.NDArray[np.int64], seat: int, layout: Layout) -> bytes:
         more = b"".join(int(number(record, seat)).to_bytes(8) for number in hidden)
         return seen_by(record, codes, seat, layout) + more
 

@@ -442,12 +442,13 @@ def test_a_damaged_text_is_refused_or_is_another_position(
     text = str(engine.position_of(moment[1]))
     place = data.draw(st.integers(0, len(text) - 1))
     put = data.draw(st.sampled_from("CDHSJQKTA0123456789-,/= x"))
+    fault, position = "", None
     try:
         position = Position.from_text(text[:place] + put + text[place + 1 :])
     except ValueError as error:
-        assert str(error).startswith(("position: ", "position text: "))
-    else:
-        assert Position.from_text(str(position)) == position
+        fault = str(error)
+    assert position is not None or fault.startswith(("position: ", "position text: "))
+    assert position is None or Position.from_text(str(position)) == position
 
 
 @pytest.mark.parametrize(
@@ -476,5 +477,5 @@ def test_a_deal_that_the_rules_would_have_ended_is_refused() -> None:
     with pytest.raises(ValueError, match="seat 0 has 87 points, so under 'duel'"):
         engine.record_of(Position.from_dict(rich), RULES["duel"])
     engine.record_of(Position.from_dict(rich), RULES["pagat"])
-    with pytest.raises(ValueError, match="the talon is closed with 5 .* close_min=99"):
+    with pytest.raises(ValueError, match=r"the talon is closed with 5 .* close_min=99"):
         engine.record_of(Position.from_dict(CLOSED), replace(RULES["pagat"], close_min=99))

@@ -21,7 +21,9 @@ from schnapsen_env.position import EndReason, Result
 from schnapsen_env.record_log import DealRecord, append, parse, read, replay, replay_steps, write
 from tests.random_play import choose, finished, running
 
-HOUSE_RULES = Rules(name="at our table: 3, und 7%", must_beat=True, target=5, exhausted="claim_or_draw")
+HOUSE_RULES = Rules(
+    name="at our table: 3, und 7%", must_beat=True, target=5, exhausted="claim_or_draw"
+)
 
 
 def deal_records(rules: Rules, deals: int, seed: int = 0) -> list[DealRecord]:
@@ -52,7 +54,7 @@ LINES = [
 ]
 
 line = st.sampled_from(LINES)
-letter = st.sampled_from(string.ascii_letters + string.digits + "=,./;:-%& \t\n\r♥ı")
+letter = st.sampled_from(string.ascii_letters + string.digits + "=,./;:-%& \t\n\r♥ß")
 
 
 @pytest.mark.parametrize("rules", [*RULES.values(), HOUSE_RULES], ids=lambda rules: rules.name)
@@ -132,20 +134,18 @@ def test_letters_put_in_left_out_or_swapped_are_refused(text: str, data: st.Data
 @settings(max_examples=200, deadline=None)
 @given(line, st.data())
 def test_a_forged_line_is_refused_or_is_another_true_deal(text: str, data: st.DataObject) -> None:
-    """With a checksum that fits, what remains to check is whether the deal can have gone that way."""
+    """With a checksum that fits, what remains to check is whether a deal can have gone that way."""
     place = data.draw(st.integers(0, len(text) - 16))
     forged = sealed(text[:place] + data.draw(letter) + text[place + 1 :])
+    fault, again = "", None
     try:
         deal = parse(forged)
         record = replay(deal)
+        again = DealRecord.from_record(record, deal.rules, seats=deal.seats, start=deal.position)
     except ValueError as error:
-        assert str(error).startswith("deal record: ")
-    else:
-        assert engine.is_over(record)
-        again = DealRecord.from_record(
-            record, deal.rules, seats=deal.seats, start=deal.position
-        )
-        assert again == deal
+        fault = str(error)
+    assert again is not None or fault.startswith("deal record: ")
+    assert again is None or again == parse(forged)
 
 
 def good_line() -> str:
@@ -194,7 +194,7 @@ def test_a_refusal_says_which_field_and_what_belongs_there(
 ) -> None:
     damaged, changes = re.subn(pattern, put, good_line(), count=1)
     assert changes == 1
-    with pytest.raises(ValueError, match="deal record: (a line begins|.*)") as caught:
+    with pytest.raises(ValueError, match="deal record: ") as caught:
         replay(sealed(damaged))
     assert re.search(message, str(caught.value)), str(caught.value)
 
@@ -202,7 +202,9 @@ def test_a_refusal_says_which_field_and_what_belongs_there(
 def test_a_refused_checksum_says_which_one_belongs_there() -> None:
     text = good_line()
     wrong = text[:-1] + ("0" if text[-1] != "0" else "1")
-    with pytest.raises(ValueError, match=f"check: {text[-8:]} belongs to this line, not {wrong[-8:]}"):
+    with pytest.raises(
+        ValueError, match=f"check: {text[-8:]} belongs to this line, not {wrong[-8:]}"
+    ):
         parse(wrong)
     with pytest.raises(ValueError, match="check: eight digits of 0-9a-f, not"):
         parse(text[:-1])
@@ -256,11 +258,35 @@ def test_a_deal_of_the_aec_environment() -> None:
             mask = env.observe(env.agent_selection)["action_mask"]
             env.step(int(rng.choice(np.flatnonzero(mask))))
         deal = DealRecord.from_record(env.record, env.rules, seats=("a", "b"))
+        assert env.finished_deal(("a", "b")) == deal
         assert parse(str(deal)) == deal
         finished_record = replay(str(deal))
         for seat, agent in enumerate(("player_0", "player_1")):
             points = engine.game_points(finished_record, seat)
             assert points == env.infos[agent]["game_points"]
+
+
+def test_every_deal_of_a_match_of_the_aec_environment() -> None:
+    env = schnapsen_v0.env(rules="pagat", episode="match")
+    env.reset(seed=1)
+    position = engine.position_of(env.record)
+    env.reset(seed=2, options={"position": position})
+    assert env.finished_deal() is None
+    rng = np.random.default_rng(0)
+    deals: list[DealRecord] = []
+    while not any(env.terminations.values()):
+        mask = env.observe(env.agent_selection)["action_mask"]
+        env.step(int(rng.choice(np.flatnonzero(mask))))
+        if "end_reason" in env.infos["player_0"]:
+            deal = env.finished_deal()
+            assert deal is not None
+            assert env.clone().finished_deal() == deal
+            deals.append(deal)
+            score = replay(str(deal))[r.MATCH_SCORE : r.MATCH_SCORE + 2].tolist()
+            assert score == env.infos["player_0"]["match_score"]
+    assert len(deals) > 1
+    assert deals[0].position == position
+    assert all(deal.deck is not None for deal in deals[1:])
 
 
 def test_what_cannot_be_recorded_is_refused() -> None:

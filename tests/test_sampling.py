@@ -193,7 +193,6 @@ def test_redealt_deals_are_uniform(closed: bool) -> None:
 @pytest.mark.parametrize("rules", ALL_RULES, ids=lambda rules: rules.name)
 def test_a_redealt_deal_is_one_that_could_have_been_dealt(rules: Rules) -> None:
     """Dealt from its own deck, the same actions must lead to the redealt record."""
-    codes = rules.codes()
     chance = engine.new_record(3)
     for number, record in enumerate(moments(rules, 12, seed=5)):
         again = record.copy()

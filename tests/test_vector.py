@@ -5,7 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -152,7 +153,8 @@ def test_equals_single_environments(rules: str, mode: AutoresetMode) -> None:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("reward", ["game_points", "win"])
 def test_equals_single_environments_in_matches(mode: AutoresetMode, reward: str) -> None:
-    settings = {"rules": "last_trick_ten", "episode": "match", "target": 3, "reward": reward}
+    settings: dict[str, Any] = {"episode": "match", "target": 3, "reward": reward}
+    settings["rules"] = "last_trick_ten"
     assert play_beside_singles(mode, 160, **settings) > 4
 
 
@@ -172,7 +174,11 @@ def test_equals_single_environments_in_every_layout(layout: dict[str, Any]) -> N
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(
     ("illegal_action", "rules", "suits"),
-    [("lose", "duel", "natural"), ("lose", "french", "canonical"), ("revoke", "austrian", "natural")],
+    [
+        ("lose", "duel", "natural"),
+        ("lose", "french", "canonical"),
+        ("revoke", "austrian", "natural"),
+    ],
 )
 def test_equals_single_environments_with_illegal_actions(
     mode: AutoresetMode, illegal_action: str, rules: str, suits: str
@@ -201,21 +207,19 @@ def test_a_revoke_costs_the_deal() -> None:
 
 def rollout(vec: SchnapsenVectorEnv, steps: int = 60, seed: int = 3) -> list[Any]:
     """Everything that a batch returns in some steps of random play, copied."""
-    returned: list[Any] = [copy.deepcopy(vec.reset(seed=seed))]
-    for _ in range(steps):
-        returned.append(copy.deepcopy(vec.step(vec.sample_actions())))
-    return returned
+    first = copy.deepcopy(vec.reset(seed=seed))
+    return [first, *(copy.deepcopy(vec.step(vec.sample_actions())) for _ in range(steps))]
 
 
 def assert_same(one: Any, other: Any) -> None:
     assert type(one) is type(other)
     if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_same(one[key], other[key])
+        parts = cast("dict[str, Any]", one)
+        assert parts.keys() == other.keys()
+        for key, part in parts.items():
+            assert_same(part, other[key])
     elif isinstance(one, list | tuple):
-        assert len(one) == len(other)
-        for left, right in zip(one, other, strict=True):
+        for left, right in zip(cast("list[Any]", one), other, strict=True):
             assert_same(left, right)
     else:
         np.testing.assert_array_equal(one, other)
@@ -506,7 +510,7 @@ def test_nothing_works_before_the_first_reset() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.uint64])
-def test_integer_actions_of_every_width(dtype: type) -> None:
+def test_integer_actions_of_every_width(dtype: Any) -> None:
     vec, plain = SchnapsenVectorEnv(4), SchnapsenVectorEnv(4)
     vec.reset(seed=0)
     plain.reset(seed=0)
@@ -604,7 +608,7 @@ def test_disabled_rows_wait_for_their_reset() -> None:
 def test_statistics_agree_with_what_was_returned(mode: AutoresetMode, episode: Any) -> None:
     n = 20
     vec = SchnapsenVectorEnv(n, "austrian", episode, autoreset_mode=mode, target=3)
-    obs, info = vec.reset(seed=0)
+    _, info = vec.reset(seed=0)
     returns, lengths, deals = np.zeros((n, 2)), np.zeros(n, int), np.zeros(n, int)
     waiting = np.zeros(n, np.bool_)
     episodes = 0
@@ -631,7 +635,26 @@ def test_statistics_agree_with_what_was_returned(mode: AutoresetMode, episode: A
             episodes += int(mask.sum())
         waiting = terminations if mode == NEXT_STEP else waiting
     assert episodes > 40
-    assert not any(isinstance(value, dict) for value in info.values() if value is not info.get("episode"))
+    assert not any(
+        isinstance(value, dict) for value in info.values() if value is not info.get("episode")
+    )
+
+
+def test_the_documentation_lists_every_key_of_info() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "vector.md").read_text(encoding="utf-8")
+    vec = SchnapsenVectorEnv(32, episode="match", target=3)
+    obs, _ = vec.reset(seed=0)
+    keys: set[str] = set()
+    for step in range(40):
+        actions = vec.sample_actions()
+        if step == 20:
+            actions[0] = int(np.flatnonzero(obs["action_mask"][0] == 0)[0])
+        obs, _, _, _, info = vec.step(actions)
+        keys |= info.keys() | info.get("episode", {}).keys()
+    assert {"illegal_action", "match_winner", "final_observation"} <= keys
+    named = {key for key in keys if not key.startswith("_")}
+    assert not [key for key in named if f"`{key}`" not in page and f'"{key}"' not in page]
+    assert all(f"_{key}" in keys for key in named & {"game_points", "episode", "illegal_action"})
 
 
 def test_final_observations_can_be_left_out() -> None:
@@ -667,15 +690,12 @@ def test_finished_deals_can_be_written_down() -> None:
 # ---------------------------------------------------------------------------------------- copies
 
 
+def through_pickle(vec: SchnapsenVectorEnv) -> SchnapsenVectorEnv:
+    return pickle.loads(pickle.dumps(vec))
+
+
 @pytest.mark.parametrize("mode", MODES[:2])
-@pytest.mark.parametrize(
-    "duplicate",
-    [
-        SchnapsenVectorEnv.clone,
-        copy.deepcopy,
-        lambda vec: pickle.loads(pickle.dumps(vec)),
-    ],
-)
+@pytest.mark.parametrize("duplicate", [SchnapsenVectorEnv.clone, copy.deepcopy, through_pickle])
 def test_copies_continue_exactly(mode: AutoresetMode, duplicate: Any) -> None:
     vec = SchnapsenVectorEnv(6, autoreset_mode=mode, num_threads=2, copy=False)
     vec.reset(seed=0)
@@ -775,7 +795,7 @@ def test_sampled_actions_are_legal_and_uniform() -> None:
 )
 def test_settings_that_do_not_exist_are_refused(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        SchnapsenVectorEnv(**({"num_envs": 2} | settings))
+        SchnapsenVectorEnv(settings.pop("num_envs", 2), **settings)
 
 
 def test_a_target_of_its_own() -> None:
