@@ -40,14 +40,15 @@ def _element(builder: Any, bits: Any, first: int, width: int, dtype: Any) -> Any
 
 def _store_bits(_typing: Any, out: Any, _offset: Any, _bits: Any, width: Any) -> Any:
     """The signature and the code of ``store_bits`` for these types, as numba wants them."""
+    literal: Any = width
     if not isinstance(width, types.IntegerLiteral) or out.dtype.bitwidth not in (8, 32):
         return None
 
     def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         array = cast("Any", cgutils).create_struct_proxy(out)(context, builder, value=arguments[0])
         done = 0
-        while done < width.literal_value:
-            size = min(_WIDEST, 1 << (width.literal_value - done).bit_length() - 1)
+        while done < literal.literal_value:
+            size = min(_WIDEST, 1 << (literal.literal_value - done).bit_length() - 1)
             vector = _element(builder, arguments[2], done, size, out.dtype)
             place = builder.add(arguments[1], ir.Constant(arguments[1].type, done))
             pointer = builder.gep(array.data, [place])
@@ -56,7 +57,7 @@ def _store_bits(_typing: Any, out: Any, _offset: Any, _bits: Any, width: Any) ->
             done += size
         return context.get_dummy_value()
 
-    return types.void(out, types.int64, types.int64, width), codegen
+    return types.void(out, types.int64, types.int64, literal), codegen
 
 
 def _store_bits_uncompiled(out: Any, offset: int, bits: int, width: int) -> None:

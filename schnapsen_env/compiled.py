@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -37,13 +39,23 @@ def _hash_of_sources() -> str:
     return digest.hexdigest()[:16]
 
 
+def _forget_old_caches(root: Path) -> None:
+    """Remove the folders of sources that were last run more than a week ago."""
+    week_ago = time.time() - 7 * 24 * 3600
+    for folder in root.iterdir():
+        if folder.is_dir() and folder.stat().st_mtime < week_ago:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _cache_folder() -> Path | None:
     """Where compiled code is kept; None leaves the choice to numba (a read-only installation)."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     root = Path(chosen) / "schnapsen_env" if chosen else _PACKAGE / "__pycache__" / "numba"
     folder = root / _hash_of_sources()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        if not folder.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            _forget_old_caches(root)
     except OSError:
         return None
     return folder if os.access(folder, os.W_OK) else None

@@ -286,7 +286,9 @@ def illegal_action_error(record: Record, settings: Settings, action: int) -> Exc
     layout = settings.layout
     if 0 <= action < NUM_ACTIONS:
         codes = settings.rules.codes()
-        natural = natural_action(record, codes, layout.memory_code, layout.suits_code, action)
+        natural = natural_action(
+            record, codes, layout.memory_code, layout.suits_code, layout.history_code, action
+        )
     try:
         engine.apply(record.copy(), settings.rules, int(natural))
     except engine.IllegalActionError as error:
@@ -309,7 +311,9 @@ def take(record: Record, codes: Codes, switches: Switches, action: int) -> bool:
     Returns:
         False, with the record untouched, if it is illegal.
     """
-    natural = natural_action(record, codes, switches[MEMORY], switches[SUITS], action)
+    natural = natural_action(
+        record, codes, switches[MEMORY], switches[SUITS], switches[HISTORY], action
+    )
     if engine.legal(record, codes) >> natural & 1:
         engine.step(record, codes, natural)
         return True

@@ -280,14 +280,12 @@ def _sort_key(seen: View, suit: int) -> int:
 
 
 @compiled
-def _first_seen(record: Record, seat: int, memory: int) -> int:
+def _first_seen(record: Record, seat: int) -> int:
     """When each suit was first played or declared, and first drawn by ``seat``: a byte a suit.
 
     Suits of which a player sees the same cards may still differ in their history. No two suits have
-    the same byte, but those that have no history at all. 0 for a player who may not look back.
+    the same byte, but those that have no history at all.
     """
-    if memory != PERFECT:
-        return 0
     seen = 0
     for suit in range(NUM_SUITS):
         first, drawn = 31, 7
@@ -311,7 +309,8 @@ def suit_order(seen: View, suits_code: int, first_seen: int) -> int:
         seen: the view.
         suits_code: an index of :data:`SUIT_ORDERS`.
         first_seen: what decides, in canonical order, between suits of which the same is seen: the
-            smaller byte of the two first; 0 if it does not matter.
+            smaller byte of the two first; 0 for observations without history, in which such suits
+            look the same.
     """
     if suits_code == NATURAL:
         return _NATURAL_ORDER
@@ -372,12 +371,17 @@ def _rename_actions(actions: int, order: int) -> int:
 
 
 @compiled
-def natural_action(record: Record, codes: Codes, memory: int, suits_code: int, action: int) -> int:
-    """The natural id of an ``action`` that the player to move named in its own order of suits."""
+def natural_action(
+    record: Record, codes: Codes, memory: int, suits_code: int, history: int, action: int
+) -> int:
+    """The natural id of an ``action`` that the player to move named in its own order of suits.
+
+    The layout is given by its codes, as to :func:`encode`.
+    """
     if suits_code == NATURAL or action >= EXCHANGE:
         return action
     seat = record[r.TO_MOVE]
-    first_seen = _first_seen(record, seat, memory) if suits_code == CANONICAL else 0
+    first_seen = _first_seen(record, seat) if suits_code == CANONICAL and history else 0
     order = suit_order(view(record, codes, seat, memory), suits_code, first_seen)
     return action_in_natural_order(order, action)
 
@@ -501,7 +505,7 @@ def encode(
         mask: ``int8[27]``; all zeros unless ``seat`` is to move.
     """
     seen = view(record, codes, seat, memory)
-    first_seen = _first_seen(record, seat, memory) if suits_code == CANONICAL else 0
+    first_seen = _first_seen(record, seat) if suits_code == CANONICAL and history else 0
     order = suit_order(seen, suits_code, first_seen)
     _write_view(seen, order, scaled, out)
     if history:

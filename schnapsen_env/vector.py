@@ -188,7 +188,9 @@ def take_unusual(
 
     As :func:`schnapsen_env.episode.take` does, but the entry of the mask is known.
     """
-    natural = natural_action(record, codes, switches[MEMORY], switches[SUITS], action)
+    natural = natural_action(
+        record, codes, switches[MEMORY], switches[SUITS], switches[HISTORY], action
+    )
     if is_allowed:
         engine.step(record, codes, natural)
     elif switches[ALLOWS_REVOKE] and engine.is_revoke(record, codes, natural):

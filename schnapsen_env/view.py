@@ -172,9 +172,7 @@ def view(record: Record, codes: Codes, seat: int, memory: int) -> View:
     counts = 1 if perfect else 0  # what a player must otherwise count in the head is 0
     own_tricks, other_tricks = record[r.TRICKS + seat], record[r.TRICKS + other]
     own_points, other_points = points(record, seat), points(record, other)
-    cards = Cards(
-        hand, own_won, other_won, known, cannot_hold, unseen, last_trick, turned_up, led
-    )
+    cards = Cards(hand, own_won, other_won, known, cannot_hold, unseen, last_trick, turned_up, led)
     table = Table(
         record[r.TRUMP],
         counts * record[r.MARRIAGES + seat],

@@ -132,9 +132,9 @@ def test_the_mask_holds_the_legal_actions_of_the_player_to_move(
         to_move = int(record[r.TO_MOVE])
         legal = int(engine.legal(record, codes))
         _, mask = observe(record, codes, to_move, layout)
-        memory, suits = layout.memory_code, layout.suits_code
+        codes_of_layout = (layout.memory_code, layout.suits_code, layout.history_code)
         named = np.flatnonzero(mask).tolist()
-        natural = [natural_action(record, codes, memory, suits, action) for action in named]
+        natural = [natural_action(record, codes, *codes_of_layout, action) for action in named]
         assert sum(1 << int(action) for action in natural) == legal
         assert len(set(natural)) == len(named)
         _, mask = observe(record, codes, 1 - to_move, layout)
@@ -144,11 +144,11 @@ def test_the_mask_holds_the_legal_actions_of_the_player_to_move(
 @every_layout
 def test_natural_actions_are_a_renaming(layout: Layout) -> None:
     rules = RULES["pagat"]
+    codes = rules.codes()
+    codes_of_layout = (layout.memory_code, layout.suits_code, layout.history_code)
     for record in running(rules, 3, seed=4):
         natural = [
-            int(
-                natural_action(record, rules.codes(), layout.memory_code, layout.suits_code, action)
-            )
+            int(natural_action(record, codes, *codes_of_layout, action))
             for action in range(NUM_ACTIONS)
         ]
         assert sorted(natural) == list(range(NUM_ACTIONS))

@@ -91,7 +91,7 @@ def test_relabelling_gives_what_the_environment_gives(suits: Any, rules: str) ->
                 back = action_in_natural_order(order, action)
                 assert shown["action_mask"][row, back] == 1
                 assert back == natural_action(
-                    natural.records[row], codes, 0, layout.suits_code, action
+                    natural.records[row], codes, 0, layout.suits_code, 0, action
                 )
 
 
@@ -112,7 +112,7 @@ def test_agent_thinks_what_the_trained_network_thinks(suits: Any) -> None:
         )
         for row, action in enumerate(policy.mode().numpy().tolist()):
             record = natural.records[row]
-            chosen = natural_action(record, codes, 0, Layout(suits=suits).suits_code, action)
+            chosen = natural_action(record, codes, 0, Layout(suits=suits).suits_code, 0, action)
             assert actions[row] == chosen
             assert probabilities[row].argmax() == chosen
 
