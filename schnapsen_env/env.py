@@ -40,7 +40,7 @@ from schnapsen_env.episode import (
     reward_of,
     start,
 )
-from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Layout, Memory, Suits, encode
+from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode
 from schnapsen_env.observation import encode_state as write_state
 from schnapsen_env.position import Position
 from schnapsen_env.record_log import DealRecord
@@ -49,6 +49,7 @@ from schnapsen_env.rules import Rules
 
 #: The agents by seat.
 AGENTS: Final = ("player_0", "player_1")
+_NO_MOVES: Final = np.zeros(NUM_ACTIONS, dtype=np.int8)
 _SEATS: Final = {agent: seat for seat, agent in enumerate(AGENTS)}
 
 #: What does not exist before the first reset.
@@ -191,7 +192,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         self._switches = self._settings.switches()
         self._memory, self._suits = layout.memory_code, layout.suits_code
         self._history, self._size = layout.history_code, layout.size
-        self._unused = np.empty(BASE_SIZE, dtype=np.float32)
+        self._ready: tuple[str, Observation] | None = None
 
     @property
     def rules(self) -> Rules:
@@ -265,6 +266,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
             ValueError: an option makes no deal, and why. The environment stays as it was.
         """
         self._record = start(self._record, self._settings, seed, options)
+        self._ready = None
         is_dealt = not self._record[r.FROM_POSITION]
         self._start = None if is_dealt else engine.position_of(self._record)
         self._finished = None
@@ -284,9 +286,15 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
     def _begin_turn(self, seat: int) -> None:
         """Let ``seat`` move: agent_selection, and fresh infos with both masks."""
         self.has_moved = True
-        self.agent_selection = AGENTS[seat]
-        for agent in AGENTS:
-            self.infos[agent] = {"action_mask": self.observe(agent)["action_mask"]}
+        mover, waiting = AGENTS if seat == 0 else _REVERSED
+        self.agent_selection = mover
+        if self._is_running:
+            seen = self.observe(mover)
+            self._ready = mover, seen
+            self.infos[mover] = {"action_mask": seen["action_mask"].copy()}
+        else:
+            self.infos[mover] = {"action_mask": _NO_MOVES.copy()}
+        self.infos[waiting] = {"action_mask": _NO_MOVES.copy()}
 
     def step(self, action: Any) -> None:
         """Take an action for ``agent_selection``; None if that agent is done.
@@ -308,26 +316,29 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         number = action if type(action) is int else action_number(action)
         if not 0 <= number < NUM_ACTIONS:
             raise illegal_action_error(record, self._settings, number)
+        out = np.empty(self._size, dtype=np.float32)
         mask = np.empty(NUM_ACTIONS, dtype=np.int8)
-        outcome = advance(record, self._codes, self._switches, number, self._unused, mask)
+        outcome = advance(record, self._codes, self._switches, number, out, mask)
         if outcome == REFUSED and self._settings.illegal_action == "raise":
             raise illegal_action_error(record, self._settings, number)
         if self._has_rewards:
             self._clear_rewards()
             self._has_rewards = False
         self._cumulative_rewards[self.agent_selection] = 0.0
+        self._ready = None
         if outcome == REFUSED:
             end_by_illegal_action(record)
             self._end_deal(record)
         elif outcome > 1:
             self._end_deal(record)
         else:
-            # The same as _begin_turn, with the mask that is there already.
+            # The same as _begin_turn, with the observation and the mask that are there already.
             self.has_moved = True
             mover, waiting = AGENTS if outcome == 0 else _REVERSED
             self.agent_selection = mover
-            self.infos[mover] = {"action_mask": mask}
-            self.infos[waiting] = {"action_mask": np.zeros(NUM_ACTIONS, dtype=np.int8)}
+            self._ready = mover, {"observation": out, "action_mask": mask}
+            self.infos[mover] = {"action_mask": mask.copy()}
+            self.infos[waiting] = {"action_mask": _NO_MOVES.copy()}
         if self.render_mode == "human":
             self.render()
 
@@ -386,8 +397,13 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         agent = self.agent_selection
         if agent not in self.infos:
             raise ResetNeeded("the episode is over and both agents are gone: call reset()")
+        observation = None
+        if observe:
+            # As in observe(), without the call: this is where an environment spends its time.
+            ready, self._ready = self._ready, None
+            observation = ready[1] if ready and ready[0] == agent else self.observe(agent)
         return (
-            self.observe(agent) if observe else None,
+            observation,
             self._cumulative_rewards[agent],
             self.terminations[agent],
             self.truncations[agent],
@@ -415,6 +431,10 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         record = self._record
         if record is None:
             raise ResetNeeded("observe() before the first reset: call reset() first")
+        if self._ready is not None and self._ready[0] == agent:
+            # What step() wrote for the next player is given away once; then arrays are new again.
+            ready, self._ready = self._ready[1], None
+            return ready
         out = np.empty(self._size, dtype=np.float32)
         mask = np.empty(NUM_ACTIONS, dtype=np.int8)
         encode(
@@ -489,6 +509,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
                 f"{self._settings}: make an environment with the same arguments"
             )
         self._record = state.record.copy()
+        self._ready = None
         for name, value in state.turn.items():
             setattr(self, name, copy.deepcopy(value))
 
@@ -519,4 +540,4 @@ _TURN: Final = (
 )
 #: Set anew in a copy: a copied read-only array would be writable, which is another type to numba
 #: and would compile the engine once more.
-_NOT_KEPT: Final = frozenset({"_codes", "_switches", "_unused"})
+_NOT_KEPT: Final = frozenset({"_codes", "_switches", "_ready"})

@@ -41,6 +41,7 @@ IllegalAction = Literal["lose", "raise", "revoke"]
 ILLEGAL_REWARD: Final = -3
 
 _ILLEGAL: Final = int(EndReason.ILLEGAL_ACTION)
+_REASON_TEXTS: Final = tuple(reason.text for reason in EndReason)
 
 
 @dataclass(frozen=True)
@@ -341,18 +342,18 @@ def advance(
     codes: Codes,
     switches: Switches,
     action: int,
-    unused: npt.NDArray[np.float32],
+    out: npt.NDArray[np.float32],
     mask: npt.NDArray[np.int8],
 ) -> int:
-    """:func:`take`, and write the mask of the next player; one call, for the AEC environment.
+    """:func:`take`, and write what the next player sees; one call, for the AEC environment.
 
     Args:
         record: as for :func:`take`.
         codes: as for :func:`take`.
         switches: as for :func:`take`.
         action: as for :func:`take`.
-        unused: ``float32[BASE_SIZE]``, for the observation that comes with a mask.
-        mask: ``int8[27]``.
+        out: ``float32[F]``, for the observation of the next player.
+        mask: ``int8[27]``, for its mask.
 
     Returns:
         ``2 * end_reason + seat to move``, or :data:`REFUSED`.
@@ -360,7 +361,8 @@ def advance(
     if not take(record, codes, switches, action):
         return REFUSED
     to_move = record[r.TO_MOVE]
-    encode(record, codes, to_move, switches[MEMORY], switches[SUITS], 0, 1, unused, mask)
+    memory, suits, history = switches[MEMORY], switches[SUITS], switches[HISTORY]
+    encode(record, codes, to_move, memory, suits, history, 1, out, mask)
     return 2 * record[r.END_REASON] + to_move
 
 
@@ -397,12 +399,12 @@ def reward_of(record: Record, codes: Codes, switches: Switches, seat: int) -> in
 
 def deal_info(record: Record, settings: Settings, seat: int) -> dict[str, Any]:
     """What infos say to ``seat`` about a deal in the step that ended it."""
-    reason = EndReason(int(record[r.END_REASON]))
+    reason = int(record[r.END_REASON])
     info: dict[str, Any] = {
         "game_points": int(counted_points(record, seat)),
-        "end_reason": reason.text,
+        "end_reason": _REASON_TEXTS[reason],
     }
-    if reason is EndReason.ILLEGAL_ACTION:
+    if reason == _ILLEGAL:
         info["illegal_action"] = bool(record[r.TO_MOVE] == seat)
     if settings.is_match:
         info["match_score"] = [int(record[r.MATCH_SCORE]), int(record[r.MATCH_SCORE + 1])]

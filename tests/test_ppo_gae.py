@@ -86,4 +86,4 @@ def test_without_trust_in_values_the_returns_are_the_results_of_the_deals() -> N
     assert counts.deals > 64
     assert checked > 1000
     same_again = (rollout.to_play[1:] == rollout.to_play[:-1])[~rollout.dones].float().mean()
-    assert 0.05 < float(same_again) < 0.5
+    assert 0.2 < float(same_again) < 0.4  # "every third or fourth", as the documents say

@@ -46,6 +46,8 @@ TINY = Config(
     num_steps=16,
     minibatch_size=128,
     hidden_sizes=(32,),
+    learning_rate=6e-4,
+    learning_rate_final=0.0,
     total_timesteps=6 * 512,
     eval_interval=1024,
     eval_deals=20,
@@ -237,7 +239,7 @@ def test_a_loss_that_is_not_finite_names_its_cause(
     with pytest.raises(NonFiniteLossError) as error:
         trainer.run()
     text = str(error.value)
-    assert f"{term} = nan in iteration 3 (after 1,024 decisions, learning rate 0.0003" in text
+    assert f"{term} = nan in iteration 3 (after 1,024 decisions, learning rate 0.0004)" in text
     assert f"the last good checkpoint is {run / 'checkpoints' / 'step-000000001024'}" in text
     for name, array in trainer.weights().items():
         np.testing.assert_array_equal(array, good[name])

@@ -33,7 +33,7 @@ class Config:
     """Folder for checkpoints, logs and the final evaluation; it must not hold another run."""
     seed: int = 1
     """Where all randomness of the run starts: initial weights, cards, actions, minibatches."""
-    total_timesteps: int = 8_000_000
+    total_timesteps: int = 6_000_000
     """Decisions to learn from, of both players together; rounded up to whole iterations."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the network lives; auto takes a GPU if torch finds one."""
@@ -59,17 +59,17 @@ class Config:
     """Decisions in each of them between two updates (T)."""
     gamma: float = 1.0
     """Discount; 1 because a deal is short and what counts is its game points."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = 0.97
     """Decay of generalised advantage estimation: 0 trusts the values, 1 the results."""
 
     # ---------------------------------------------------------------------------------- updates
     update_epochs: int = 2
     """How often each iteration goes through its N * T decisions."""
-    minibatch_size: int = 8192
-    """Decisions in one gradient step."""
-    learning_rate: float = 5e-4
+    minibatch_size: int = 1024
+    """Decisions in one gradient step; larger ones take as long and learn less in short runs."""
+    learning_rate: float = 1e-3
     """Adam's step size at the start."""
-    learning_rate_final: float = 2e-5
+    learning_rate_final: float = 5e-5
     """Adam's step size at the end; it changes linearly between the two."""
     adam_eps: float = 1e-5
     """Adam's epsilon."""
@@ -136,6 +136,9 @@ class Config:
             fits,
             f"must divide num_envs * num_steps = {self.batch_size} without rest",
         )
+
+        spread = self.minibatch_size > 1 or not self.norm_adv
+        self._require("minibatch_size", spread, "must be 2 or more with norm_adv")
 
     def _require(self, name: str, holds: bool, wish: str) -> None:
         if not holds:

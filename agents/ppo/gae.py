@@ -3,8 +3,8 @@
 Schulman, Moritz, Levine, Jordan, Abbeel, "High-Dimensional Continuous Control Using Generalized
 Advantage Estimation" (2016), equations 11-16, with one change. A value is always that of the player
 to move. The winner of a trick leads to the next, and who declares, exchanges or closes plays
-afterwards, so about one decision in six is followed by one of the *same* player. In a game where
-one player wins what the other loses, the value of the next position is
+afterwards, so every third or fourth decision is followed by one of the *same* player. In a game
+where one player wins what the other loses, the value of the next position is
 
 * ``+V`` to the player who has just moved if the same player moves again,
 * ``-V`` if the other one does.

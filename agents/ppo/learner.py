@@ -138,7 +138,7 @@ class Learner:
             Metrics by their usual names, and counts of what was played.
 
         Raises:
-            NonFiniteLossError: before anything of it reaches the weights.
+            NonFiniteLossError: before the step in question reaches the weights.
         """
         config = self.config
         now = coefficients(config, self.iteration / config.num_iterations)
