@@ -6,6 +6,7 @@ import ast
 import dataclasses
 import importlib.metadata
 import itertools
+import os
 import re
 import subprocess
 import sys
@@ -311,3 +312,17 @@ def test_no_file_names_a_path_of_one_machine() -> None:
             if machine_path.search(line):
                 found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
     assert found == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "player_0" in done.stdout
