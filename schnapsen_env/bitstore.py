@@ -41,7 +41,11 @@ def _element(builder: Any, bits: Any, first: int, width: int, dtype: Any) -> Any
 def _store_bits(_typing: Any, out: Any, _offset: Any, _bits: Any, width: Any) -> Any:
     """The signature and the code of ``store_bits`` for these types, as numba wants them."""
     literal: Any = width
-    if not isinstance(width, types.IntegerLiteral) or out.dtype.bitwidth not in (8, 32):
+    if not isinstance(width, types.IntegerLiteral) or out.dtype not in (
+        types.float32,
+        types.int8,
+        types.uint8,
+    ):
         return None
 
     def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -68,7 +72,7 @@ def _store_bits_uncompiled(out: Any, offset: int, bits: int, width: int) -> None
 _settings: Any = config
 
 #: ``store_bits(out, offset, bits, width)`` sets ``out[offset + i]`` to bit ``i`` of ``bits`` for
-#: each ``i`` below ``width``, a constant. ``out`` is an array of 8- or 32-bit numbers.
+#: each ``i`` below ``width``, a constant. ``out`` is an array of float32, int8 or uint8.
 store_bits: Callable[[Any, int, int, int], None] = (
     _store_bits_uncompiled
     if _settings.DISABLE_JIT

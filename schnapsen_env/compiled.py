@@ -40,7 +40,7 @@ def _hash_of_sources() -> str:
 
 
 def _forget_old_caches(root: Path) -> None:
-    """Remove the folders of sources that were last run more than a week ago."""
+    """Remove the folders of other sources that were last compiled more than a week ago."""
     week_ago = time.time() - 7 * 24 * 3600
     for folder in root.iterdir():
         if folder.is_dir() and folder.stat().st_mtime < week_ago:

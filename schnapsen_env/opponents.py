@@ -10,9 +10,10 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.heuristic import heuristic_action
-from schnapsen_env.observation import decode
+from schnapsen_env.observation import BASE_SIZE, decode
 
 __all__ = [
     "HeuristicOpponent",
@@ -81,6 +82,23 @@ class RandomOpponent:
         return (running > chosen[:, None]).argmax(axis=1)
 
 
+def _check_shapes(
+    observations: npt.NDArray[Any], action_masks: npt.NDArray[Any], rows: tuple[int, ...]
+) -> None:
+    """Compiled code reads without looking at bounds, so the shapes are checked before it runs.
+
+    Raises:
+        ValueError: the arrays are not of the default layout, or not of equally many rows.
+    """
+    wanted = ((*rows, BASE_SIZE), (*rows, NUM_ACTIONS))
+    given = (np.shape(observations), np.shape(action_masks))
+    if given != wanted:
+        raise ValueError(
+            f"the heuristic player takes observations and masks of shapes {wanted[0]} and "
+            f"{wanted[1]} (the default layout, without history), not {given[0]} and {given[1]}"
+        )
+
+
 @compiled
 def _decide(observation: Any, action_mask: Any) -> int:
     return heuristic_action(decode(observation, action_mask))
@@ -104,6 +122,7 @@ class HeuristicOpponent:
         Raises:
             ValueError: nothing is legal.
         """
+        _check_shapes(observation, action_mask, ())
         action = int(_decide(observation, action_mask))
         if action < 0:
             raise ValueError(_NOTHING_LEGAL)
@@ -117,6 +136,7 @@ class HeuristicOpponent:
         Raises:
             ValueError: nothing is legal in some row.
         """
+        _check_shapes(observations, action_masks, (len(action_masks),))
         actions = np.empty(len(action_masks), dtype=np.int64)
         _decide_rows(observations, action_masks, actions)
         if (actions < 0).any():

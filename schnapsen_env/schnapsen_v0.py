@@ -7,13 +7,13 @@ default: an illegal action ends the episode in ``env`` and ``parallel_env``, and
 
 from __future__ import annotations
 
+import copy
 from functools import partial
 from typing import Any
 
-from pettingzoo import ParallelEnv
-from pettingzoo.utils.conversions import turn_based_aec_to_parallel
+from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from schnapsen_env.env import Observation, SchnapsenAECEnv
+from schnapsen_env.env import EnvState, SchnapsenAECEnv
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
@@ -24,6 +24,26 @@ env = SchnapsenAECEnv
 raw_env = partial(SchnapsenAECEnv, illegal_action="raise")
 
 
-def parallel_env(*args: Any, **kwargs: Any) -> ParallelEnv[str, Observation, int | None]:
+class SchnapsenParallelEnv(turn_based_aec_to_parallel_wrapper):
+    """PettingZoo's parallel form of the AEC environment, with the copies that all ours offer."""
+
+    aec_env: SchnapsenAECEnv
+
+    def clone(self) -> SchnapsenParallelEnv:
+        """An independent copy that continues exactly as this environment would."""
+        return copy.deepcopy(self)
+
+    def get_state(self) -> tuple[EnvState, list[str]]:
+        """This moment, random state included, as a value that can be kept and pickled."""
+        return self.aec_env.get_state(), list(self.agents)
+
+    def set_state(self, state: tuple[EnvState, list[str]]) -> None:
+        """Go to a moment that :meth:`get_state` gave, of this or a like environment."""
+        turn, agents = state
+        self.aec_env.set_state(turn)
+        self.agents = list(agents)
+
+
+def parallel_env(*args: Any, **kwargs: Any) -> SchnapsenParallelEnv:
     """The parallel form of ``env``: a step takes a dict of actions and uses that of the mover."""
-    return turn_based_aec_to_parallel(env(*args, **kwargs))
+    return SchnapsenParallelEnv(env(*args, **kwargs))

@@ -931,3 +931,26 @@ def test_registration_in_gymnasium_names_both_entry_points() -> None:
     spec = gymnasium.spec("schnapsen/Schnapsen-v0")
     assert spec.entry_point == "schnapsen_env.single_agent:SchnapsenEnv"
     assert spec.vector_entry_point is not None
+
+
+def test_parallel_env_copies_continue_alike() -> None:
+    env = schnapsen_v0.parallel_env(rules="pagat")
+    env.reset(seed=4)
+    state = env.get_state()
+    copies = [env, env.clone(), copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    restored = schnapsen_v0.parallel_env(rules="pagat")
+    restored.reset(seed=9)
+    restored.set_state(state)
+    copies.append(restored)
+    for _ in range(12):
+        legal = np.flatnonzero(env.aec_env.infos[env.aec_env.agent_selection]["action_mask"])
+        action = int(legal[-1] if legal[-1] < 20 else legal[0])
+        seen = [one.step(dict.fromkeys(AGENTS, action)) for one in copies]
+        for observations, rewards, terminations, *_ in seen[1:]:
+            assert rewards == seen[0][1]
+            assert terminations == seen[0][2]
+            for agent, observation in observations.items():
+                expected = seen[0][0][agent]["observation"]
+                np.testing.assert_array_equal(observation["observation"], expected)
+        if not env.agents:
+            break

@@ -283,3 +283,13 @@ def test_beats_random_play(rules: str, least: float) -> None:
                 engine.step(record, codes, player.act(*observe(record, codes, to_move)))
             total += engine.game_points(record, seat)
     assert total / (2 * pairs) > least
+
+
+def test_wrong_shapes_are_refused_before_compiled_code_reads_them() -> None:
+    player = HeuristicOpponent()
+    observation, mask = np.zeros(BASE_SIZE, np.float32), np.ones(NUM_ACTIONS, np.int8)
+    for bad in ((observation[:10], mask), (observation, mask[:3]), (observation[None], mask)):
+        with pytest.raises(ValueError, match="shapes"):
+            player.act(*bad)
+    with pytest.raises(ValueError, match="shapes"):
+        player.act_batch(observation[None], np.ones((5, NUM_ACTIONS), np.int8))
