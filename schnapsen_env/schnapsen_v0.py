@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pettingzoo import ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
-from schnapsen_env.env import EnvState, SchnapsenAECEnv
+from schnapsen_env.env import EnvState, Observation, SchnapsenAECEnv
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
@@ -24,7 +25,13 @@ env = SchnapsenAECEnv
 raw_env = partial(SchnapsenAECEnv, illegal_action="raise")
 
 
-class SchnapsenParallelEnv(turn_based_aec_to_parallel_wrapper):
+if TYPE_CHECKING:
+    _Parallel = turn_based_aec_to_parallel_wrapper[str, Observation, int | None]
+else:  # not generic in every release of PettingZoo
+    _Parallel = turn_based_aec_to_parallel_wrapper
+
+
+class SchnapsenParallelEnv(_Parallel):
     """PettingZoo's parallel form of the AEC environment, with the copies that all ours offer."""
 
     aec_env: SchnapsenAECEnv
@@ -44,6 +51,6 @@ class SchnapsenParallelEnv(turn_based_aec_to_parallel_wrapper):
         self.agents = list(agents)
 
 
-def parallel_env(*args: Any, **kwargs: Any) -> SchnapsenParallelEnv:
+def parallel_env(*args: Any, **kwargs: Any) -> ParallelEnv[str, Observation, int | None]:
     """The parallel form of ``env``: a step takes a dict of actions and uses that of the mover."""
     return SchnapsenParallelEnv(env(*args, **kwargs))

@@ -934,11 +934,11 @@ def test_registration_in_gymnasium_names_both_entry_points() -> None:
 
 
 def test_parallel_env_copies_continue_alike() -> None:
-    env = schnapsen_v0.parallel_env(rules="pagat")
+    env: Any = schnapsen_v0.parallel_env(rules="pagat")
     env.reset(seed=4)
     state = env.get_state()
     copies = [env, env.clone(), copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
-    restored = schnapsen_v0.parallel_env(rules="pagat")
+    restored: Any = schnapsen_v0.parallel_env(rules="pagat")
     restored.reset(seed=9)
     restored.set_state(state)
     copies.append(restored)
