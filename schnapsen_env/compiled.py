@@ -95,3 +95,18 @@ def compiled(function: Callable[_P, _R]) -> Callable[_P, _R]:
 def compiled_apart(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """The same for a long function: it stays a call, and its callers do not compile it again."""
     return _register(function, inline=False)
+
+
+def compiled_recursive(signature: Any) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
+    """The same for a function that calls itself, with its numba signature written down.
+
+    Where numba has to infer the types of a recursion, code that calls it from another module cannot
+    be loaded from the cache. With a signature the function is compiled when its module is imported.
+    """
+
+    def decorate(function: Callable[_P, _R]) -> Callable[_P, _R]:
+        with _own_cache_folder():
+            jit: Any = numba.njit(signature, cache=True, nogil=True)
+            return jit(function)
+
+    return decorate

@@ -8,11 +8,14 @@ import numpy as np
 import pytest
 
 from schnapsen_env import RULES, engine
-from schnapsen_env.actions import NUM_ACTIONS, action_text
+from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS, action_text
 from schnapsen_env.engine import record as r
+from schnapsen_env.heuristic import WEIGHTS, decide, heuristic_action, other_hand_is_known
 from schnapsen_env.observation import BASE_SIZE, observe
 from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent, make_opponent
 from schnapsen_env.position import Position
+from schnapsen_env.solver import solve
+from schnapsen_env.view import MEMORIES, PERFECT, view
 
 OPEN_DEAL: dict[str, Any] = {
     "trump": "H",
@@ -45,24 +48,41 @@ def changed(position: dict[str, Any], **changes: Any) -> dict[str, Any]:
     return {**position, **changes}
 
 
+#: Poor cards against a talon that holds the aces and tens.
+QUIET: dict[str, Any] = changed(OPEN_DEAL, turned_up="JH")
+#: The same with two tricks played, one by each.
+MIDGAME: dict[str, Any] = changed(
+    QUIET,
+    talon=["AC", "QC", "AD", "KS", "JS"],
+    tricks=[1, 1],
+)
+
 BOOK: list[tuple[str, dict[str, Any], str, str]] = [
     ("the trump jack is exchanged at once", OPEN_DEAL, "pagat_auto", "exchange"),
     (
-        "nothing is exchanged without the jack; the lowest plain card is led",
+        "a poor hand does not close; the jack of a short suit is led",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
-            hands=[["AS", "TS", "KD", "JC", "QH"], ["KC", "QS", "JD", "QD", "KH"]],
-            talon=["TH", "AH", "AC", "TC", "QC", "AD", "TD", "KS", "JS"],
+            QUIET,
+            hands=[["QH", "JS", "KD", "JC", "QC"], ["KC", "TS", "JD", "QD", "KH"]],
+            talon=["TH", "AH", "AC", "TC", "QS", "AD", "TD", "AS", "KS"],
         ),
         "pagat_auto",
         "JC",
     ),
     (
+        "a ten is not led while its ace and the trumps are out",
+        changed(
+            QUIET,
+            hands=[["TS", "JS", "QC", "KD", "QH"], ["KC", "AS", "JD", "QD", "KH"]],
+            talon=["TH", "AH", "AC", "TC", "JC", "AD", "TD", "KS", "QS"],
+        ),
+        "pagat_auto",
+        "JS",
+    ),
+    (
         "a marriage is declared",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
+            QUIET,
             hands=[["KS", "QS", "KD", "JC", "QC"], ["KC", "TS", "JD", "QD", "KH"]],
             talon=["TH", "AH", "AC", "TC", "QH", "AD", "TD", "AS", "JS"],
         ),
@@ -70,21 +90,9 @@ BOOK: list[tuple[str, dict[str, Any], str, str]] = [
         "declare-S",
     ),
     (
-        "forty before twenty",
-        changed(
-            OPEN_DEAL,
-            turned_up="JH",
-            hands=[["KS", "QS", "KH", "QH", "QC"], ["KC", "TS", "JD", "QD", "KD"]],
-            talon=["TH", "AH", "AC", "TC", "JC", "AD", "TD", "AS", "JS"],
-        ),
-        "pagat_auto",
-        "declare-H",
-    ),
-    (
         "after declaring, the queen is led and the king kept",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
+            QUIET,
             hands=[["KS", "QS", "KD", "JC", "QC"], ["KC", "TS", "JD", "QD", "KH"]],
             talon=["TH", "AH", "AC", "TC", "QH", "AD", "TD", "AS", "JS"],
             marriages=[["S"], []],
@@ -94,10 +102,53 @@ BOOK: list[tuple[str, dict[str, Any], str, str]] = [
         "QS",
     ),
     (
+        "two marriages close: sixty points wait for any trick",
+        changed(
+            QUIET,
+            hands=[["KS", "QS", "KH", "QH", "JC"], ["KC", "TS", "JD", "QD", "KD"]],
+            talon=["TH", "AH", "AC", "TC", "QC", "AD", "TD", "AS", "JS"],
+        ),
+        "pagat_auto",
+        "close",
+    ),
+    (
+        "then forty comes before twenty",
+        changed(
+            QUIET,
+            hands=[["KS", "QS", "KH", "QH", "JC"], ["KC", "TS", "JD", "QD", "KD"]],
+            talon=["TH", "AH", "AC", "TC", "QC", "AD", "TD", "AS", "JS"],
+            closed_by=0,
+            at_close={"tricks": 0, "points": 0},
+        ),
+        "pagat_auto",
+        "declare-H",
+    ),
+    (
+        "a hand that reaches 66 by itself closes",
+        changed(
+            QUIET,
+            hands=[["AH", "TH", "KH", "QH", "AS"], ["KC", "TS", "JD", "QD", "KD"]],
+            talon=["KS", "QS", "QC", "TC", "AC", "AD", "TD", "JC", "JS"],
+        ),
+        "pagat_auto",
+        "close",
+    ),
+    (
+        "once closed, the highest trump is led first",
+        changed(
+            QUIET,
+            hands=[["AH", "TH", "AC", "AS", "TS"], ["KC", "QH", "JD", "QD", "KD"]],
+            talon=["KS", "QS", "QC", "TC", "KH", "AD", "TD", "JC", "JS"],
+            closed_by=0,
+            at_close={"tricks": 0, "points": 0},
+        ),
+        "pagat_auto",
+        "AH",
+    ),
+    (
         "a marriage is not broken to win a jack",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
+            QUIET,
             leader=1,
             lead="JS",
             hands=[["KS", "QS", "KD", "JC", "QC"], ["KC", "TS", "JD", "QD"]],
@@ -109,8 +160,7 @@ BOOK: list[tuple[str, dict[str, Any], str, str]] = [
     (
         "an ace takes a ten",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
+            QUIET,
             leader=1,
             lead="TS",
             hands=[["AS", "QD", "KD", "JC", "QC"], ["KC", "KS", "JD", "QS"]],
@@ -120,23 +170,33 @@ BOOK: list[tuple[str, dict[str, Any], str, str]] = [
         "AS",
     ),
     (
-        "an ace that cannot be beaten in suit is trumped with the lowest trump",
+        "a ten takes a king while its ace is out",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
+            QUIET,
+            leader=1,
+            lead="KS",
+            hands=[["TS", "QH", "QC", "KD", "JC"], ["KC", "QS", "JD", "QD"]],
+            talon=["TH", "AH", "AC", "TC", "KH", "AD", "TD", "AS", "JS"],
+        ),
+        "pagat_auto",
+        "TS",
+    ),
+    (
+        "an ace is worth a trump",
+        changed(
+            QUIET,
             leader=1,
             lead="AS",
-            hands=[["TH", "QH", "KD", "JC", "QC"], ["KC", "KS", "JD", "QS"]],
-            talon=["TS", "AH", "AC", "TC", "QD", "AD", "TD", "JS", "KH"],
+            hands=[["QH", "KD", "JC", "QC", "QD"], ["KC", "KS", "JD", "QS"]],
+            talon=["TS", "AH", "AC", "TC", "TH", "AD", "TD", "JS", "KH"],
         ),
         "pagat_auto",
         "QH",
     ),
     (
-        "a jack is not worth a trump",
+        "a jack is not",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
+            QUIET,
             leader=1,
             lead="JS",
             hands=[["TH", "QH", "KD", "JC", "QC"], ["KC", "KS", "JD", "QS"]],
@@ -146,26 +206,50 @@ BOOK: list[tuple[str, dict[str, Any], str, str]] = [
         "JC",
     ),
     (
-        "a hand that reaches 66 by itself closes",
+        "a twenty that makes 66 is declared, whatever else there is",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
-            hands=[["AH", "TH", "KH", "AS", "AC"], ["KC", "TS", "JD", "QD", "KD"]],
-            talon=["KS", "QS", "QC", "TC", "QH", "AD", "TD", "JC", "JS"],
+            MIDGAME,
+            hands=[["KS", "QS", "AH", "JC", "QD"], ["KC", "TS", "JD", "QH", "KH"]],
+            talon=["TC", "QC", "AC", "JS", "AD"],
+            tricks=[2, 0],
+            won=[["AS", "TH", "TD", "KD"], []],
+            card_points=[35, 0],
+            marriages=[["D"], []],
         ),
         "pagat_auto",
-        "close",
+        "declare-S",
     ),
     (
-        "a poor hand does not close",
+        "a reply that makes 66 wins the trick, with a trump if need be",
         changed(
-            OPEN_DEAL,
-            turned_up="JH",
-            hands=[["QH", "JS", "KD", "JC", "QC"], ["KC", "TS", "JD", "QD", "KH"]],
-            talon=["TH", "AH", "AC", "TC", "QS", "AD", "TD", "AS", "KS"],
+            MIDGAME,
+            leader=1,
+            lead="TS",
+            hands=[["KS", "QS", "AH", "JC", "QD"], ["KC", "JD", "QH", "KH"]],
+            talon=["TC", "QC", "AC", "JS", "AD"],
+            tricks=[2, 0],
+            won=[["AS", "TH", "TD", "KD"], []],
+            card_points=[35, 0],
+            marriages=[["D"], []],
         ),
         "pagat_auto",
-        "JC",
+        "AH",
+    ),
+    (
+        "the other player is kept from 66 at any price",
+        changed(
+            MIDGAME,
+            leader=1,
+            lead="TS",
+            hands=[["KS", "QC", "AH", "JC", "KC"], ["QS", "JD", "QD", "KH"]],
+            talon=["TC", "QH", "AC", "JS", "AD"],
+            tricks=[0, 2],
+            won=[[], ["AS", "TH", "TD", "KD"]],
+            card_points=[0, 35],
+            marriages=[[], ["D"]],
+        ),
+        "pagat_auto",
+        "AH",
     ),
     (
         "66 is claimed where it must be",
@@ -177,6 +261,20 @@ BOOK: list[tuple[str, dict[str, Any], str, str]] = [
             won=[["AS", "TS", "AC", "TC", "AD", "AH", "TD", "TH"], ["KH", "JH"]],
         ),
         "pagat",
+        "claim",
+    ),
+    (
+        "66 is claimed in reply where that is allowed",
+        changed(
+            EXHAUSTED,
+            leader=1,
+            lead="QH",
+            hands=[["JC", "JD", "QC", "QD", "QS"], ["JS", "KC", "KD", "KS"]],
+            card_points=[84, 6],
+            tricks=[4, 1],
+            won=[["AS", "TS", "AC", "TC", "AD", "AH", "TD", "TH"], ["KH", "JH"]],
+        ),
+        "austrian",
         "claim",
     ),
     (
@@ -265,8 +363,46 @@ def test_make_opponent_names_what_it_knows() -> None:
     assert make_opponent(player) is player
 
 
-@pytest.mark.parametrize(("rules", "least"), [("pagat_auto", 1.55), ("duel", 1.5), ("french", 1.0)])
-def test_beats_random_play(rules: str, least: float) -> None:
+@pytest.mark.parametrize("closing", [False, True], ids=["exhausted", "closed"])
+def test_the_last_tricks_with_known_hands_are_played_exactly(closing: bool) -> None:
+    """Every choice is one of the solver's best, where both know everything."""
+    codes = RULES["pagat_auto"].codes()
+    player = HeuristicOpponent()
+    record = engine.new_record(77)
+    checked = 0
+    while checked < 300:
+        engine.deal(record)
+        while not engine.is_over(record):
+            seat = int(record[r.TO_MOVE])
+            seen = view(record, codes, seat, PERFECT)
+            if other_hand_is_known(seen) and (record[r.TALON_STATE] == r.CLOSED) == closing:
+                values = solve(engine.position_of(record), "pagat_auto").action_values
+                chosen = player.act(*observe(record, codes, seat))
+                assert values[chosen] == max(values.values()), str(engine.position_of(record))
+                checked += 1
+            engine.step(record, codes, engine.random_action(record, codes))
+
+
+def wary_action(record: Any, legal: int, chance: RandomOpponent) -> int:
+    """Random play that never closes, always exchanges and always declares."""
+    if legal >> EXCHANGE & 1:
+        return EXCHANGE
+    declarations = legal & (0b1111 << FIRST_DECLARE)
+    legal = declarations if declarations else legal & ~(1 << CLOSE)
+    mask = np.array([legal >> action & 1 for action in range(NUM_ACTIONS)], dtype=np.int8)
+    return chance.act(record, mask)
+
+
+@pytest.mark.parametrize(
+    ("rules", "wary", "least"),
+    [
+        ("pagat_auto", False, 1.7),
+        ("duel", False, 1.6),
+        ("french", False, 1.1),
+        ("pagat_auto", True, 1.35),
+    ],
+)
+def test_beats_random_play(rules: str, wary: bool, least: float) -> None:
     """Paired deals: each is played twice with seats swapped."""
     codes = RULES[rules].codes()
     heuristic, chance = HeuristicOpponent(), RandomOpponent(0)
@@ -279,17 +415,33 @@ def test_beats_random_play(rules: str, least: float) -> None:
             record[:] = dealt
             while not engine.is_over(record):
                 to_move = int(record[r.TO_MOVE])
-                player = heuristic if to_move == seat else chance
-                engine.step(record, codes, player.act(*observe(record, codes, to_move)))
+                if to_move == seat:
+                    action = heuristic.act(*observe(record, codes, to_move))
+                elif wary:
+                    action = wary_action(record, int(engine.legal(record, codes)), chance)
+                else:
+                    action = int(engine.random_action(record, codes))
+                engine.step(record, codes, action)
             total += engine.game_points(record, seat)
     assert total / (2 * pairs) > least
 
 
-def test_wrong_shapes_are_refused_before_compiled_code_reads_them() -> None:
-    player = HeuristicOpponent()
-    observation, mask = np.zeros(BASE_SIZE, np.float32), np.ones(NUM_ACTIONS, np.int8)
-    for bad in ((observation[:10], mask), (observation, mask[:3]), (observation[None], mask)):
-        with pytest.raises(ValueError, match="shapes"):
-            player.act(*bad)
-    with pytest.raises(ValueError, match="shapes"):
-        player.act_batch(observation[None], np.ones((5, NUM_ACTIONS), np.int8))
+@pytest.mark.parametrize("rules", RULES)
+def test_decides_by_what_it_may_know(rules: str) -> None:
+    """With less memory the view is poorer, and the player still finds a legal action."""
+    codes = RULES[rules].codes()
+    record = engine.new_record(4)
+    for _ in range(30):
+        engine.deal(record)
+        while not engine.is_over(record):
+            for memory in range(len(MEMORIES)):
+                seen = view(record, codes, int(record[r.TO_MOVE]), memory)
+                assert engine.legal(record, codes) >> heuristic_action(seen) & 1
+            engine.step(record, codes, engine.random_action(record, codes))
+
+
+def test_a_weight_of_nothing_switches_a_rule_off() -> None:
+    record = engine.record_of(Position.from_dict(OPEN_DEAL), RULES["pagat_auto"])
+    seen = view(record, RULES["pagat_auto"].codes(), 0, PERFECT)
+    assert decide(seen, WEIGHTS) == EXCHANGE
+    assert decide(seen, WEIGHTS._replace(exchange=0.0)) != EXCHANGE
