@@ -40,6 +40,11 @@ MARRIAGE_POINTS: Final = 20
 TRUMP_MARRIAGE_POINTS: Final = 40
 
 
+def marriage_value(suit: int, trump_suit: int) -> int:
+    """What the marriage of ``suit`` is worth; the engine compiles this very function."""
+    return TRUMP_MARRIAGE_POINTS if suit == trump_suit else MARRIAGE_POINTS
+
+
 class Pack(NamedTuple):
     """How a pack of cards is shown to people; ids and the two-letter text never change."""
 

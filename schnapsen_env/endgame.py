@@ -16,17 +16,15 @@ from numba import types
 from schnapsen_env.cards import (
     CARD_POINTS,
     KING,
-    MARRIAGE_POINTS,
     NUM_CARDS,
     NUM_RANKS,
     QUEEN,
     SUIT_SET,
-    TRUMP_MARRIAGE_POINTS,
 )
 from schnapsen_env.compiled import compiled, compiled_recursive
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import dutiful_replies, reply_wins
-from schnapsen_env.engine.score import value_against
+from schnapsen_env.engine.score import marriage_value, value_against
 from schnapsen_env.rules import OUT_POINTS
 
 _POINTS: Final = np.array(CARD_POINTS, dtype=np.int64)
@@ -53,12 +51,6 @@ class Side(NamedTuple):
 
 
 _SIDE: Final[Any] = types.NamedUniTuple(types.int64, len(Side._fields), Side)
-
-
-@compiled
-def marriage_points(suit: int, trump_suit: int) -> int:
-    """What the marriage of ``suit`` counts."""
-    return TRUMP_MARRIAGE_POINTS if suit == trump_suit else MARRIAGE_POINTS
 
 
 @compiled
@@ -110,7 +102,7 @@ def plays(side: Side, card: int) -> Side:
 @compiled
 def declares(side: Side, suit: int, trump_suit: int) -> Side:
     """``side`` after declaring the marriage of ``suit``."""
-    points = side.points + marriage_points(suit, trump_suit)
+    points = side.points + marriage_value(suit, trump_suit)
     marriages = side.marriages | 1 << suit
     return Side(side.hand, points, side.tricks, marriages, side.stake, side.closed)
 

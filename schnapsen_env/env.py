@@ -8,12 +8,10 @@ no chain of wrappers stands between an agent and the engine.
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
 
-import gymnasium
 import numpy as np
 import numpy.typing as npt
 from gymnasium import spaces
@@ -467,16 +465,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
             ResetNeeded: before the first reset.
         """
         record = self._current_record("render()")
-        if self.render_mode is None:
-            gymnasium.logger.warn(
-                "render() does nothing without a render mode: make the environment with "
-                "render_mode='ansi' or 'human'"
-            )
-            return None
-        if self.render_mode == "ansi":
-            return self._screen.text(record)
-        self._screen.write(record, sys.stdout)
-        return None
+        return self._screen.show(record, self.render_mode)
 
     def close(self) -> None:
         """Nothing has to be released."""

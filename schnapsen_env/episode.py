@@ -315,7 +315,16 @@ def take(record: Record, codes: Codes, switches: Switches, action: int) -> bool:
     natural = natural_action(
         record, codes, switches[MEMORY], switches[SUITS], switches[HISTORY], action
     )
-    if engine.legal(record, codes) >> natural & 1:
+    is_legal = engine.legal(record, codes) >> natural & 1
+    return take_natural(record, codes, switches, natural, is_legal)
+
+
+@compiled
+def take_natural(
+    record: Record, codes: Codes, switches: Switches, natural: int, is_legal: int
+) -> bool:
+    """:func:`take` for a natural action of which it is known whether it is legal."""
+    if is_legal:
         engine.step(record, codes, natural)
         return True
     if switches[ALLOWS_REVOKE] and engine.is_revoke(record, codes, natural):

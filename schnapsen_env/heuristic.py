@@ -42,11 +42,11 @@ from schnapsen_env.endgame import (
     Side,
     best_value,
     in_marriage,
-    marriage_points,
 )
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import count, lowest
 from schnapsen_env.engine.play import reply_wins
+from schnapsen_env.engine.score import marriage_value
 from schnapsen_env.rules import OUT_POINTS, SCHNEIDER_POINTS
 from schnapsen_env.view import View, flag
 
@@ -271,7 +271,7 @@ def promised_points(seen: View, weights: Weights) -> float:
         total += chance * chance * (_POINTS[card] + expected_reply(seen, card))
     for suit in range(NUM_SUITS):
         if has_marriage(seen, seen.cards.hand, suit):
-            total += marriage_points(suit, seen.table.trump_suit)
+            total += marriage_value(suit, seen.table.trump_suit)
     return total
 
 
@@ -290,7 +290,7 @@ def marriage_that_goes_out(seen: View) -> int:
     if seen.tally.own_tricks == 0:
         return -1
     for suit in range(NUM_SUITS):
-        total = own_points(seen) + marriage_points(suit, seen.table.trump_suit)
+        total = own_points(seen) + marriage_value(suit, seen.table.trump_suit)
         if seen.legal >> (FIRST_DECLARE + suit) & 1 and total >= OUT_POINTS:
             return FIRST_DECLARE + suit
     return -1

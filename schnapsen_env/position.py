@@ -23,15 +23,14 @@ from schnapsen_env.cards import (
     CARD_POINTS,
     HAND_SIZE,
     KING,
-    MARRIAGE_POINTS,
     NUM_CARDS,
     NUM_RANKS,
     QUEEN,
     SUITS,
     TALON_SIZE,
-    TRUMP_MARRIAGE_POINTS,
     card_set,
     card_text,
+    marriage_value,
     parse_card,
     parse_suit,
     set_card_points,
@@ -141,7 +140,7 @@ class Position:
 
     def marriage_points(self, seat: int) -> int:
         """What the marriages of ``seat`` are worth, pending or not."""
-        return sum(_marriage_value(suit, self.trump_suit) for suit in self.marriages[seat])
+        return sum(marriage_value(suit, self.trump_suit) for suit in self.marriages[seat])
 
     # ------------------------------------------------------------------------------ dict
 
@@ -309,10 +308,6 @@ _DEFAULT_WORDS: Final = frozenset(
 # ---------------------------------------------------------------------------------- reading
 
 
-def _marriage_value(suit: int, trump_suit: int) -> int:
-    return TRUMP_MARRIAGE_POINTS if suit == trump_suit else MARRIAGE_POINTS
-
-
 def _texts(cards: Iterable[int]) -> list[str]:
     return [card_text(card) for card in cards]
 
@@ -381,7 +376,7 @@ def _likely_card_points(at_close: AtClose, marriages: Iterable[int], trump_suit:
     if at_close.tricks == 0:
         return 0
     most = _most_card_points(at_close.tricks)
-    values = [_marriage_value(suit, trump_suit) for suit in marriages]
+    values = [marriage_value(suit, trump_suit) for suit in marriages]
     for size in range(len(values) + 1):
         for chosen in combinations(values, size):
             if at_close.points - sum(chosen) <= most:

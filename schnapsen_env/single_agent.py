@@ -8,7 +8,6 @@ random stream of the deal, ``"heuristic"`` sees the view from which the observat
 from __future__ import annotations
 
 import copy
-import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
 
@@ -221,6 +220,25 @@ def check_reply(opponent: object, action: Any, mask: npt.NDArray[np.int8]) -> in
 
 
 # -------------------------------------------------------------------------------- environment
+
+
+def keep(env: Any, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
+    """The named attributes of an environment with an opponent, copied, and the opponent's state."""
+    get_state = getattr(env.opponent, "get_state", None)
+    return {
+        "settings": settings,
+        "opponent": get_state() if callable(get_state) else None,
+        "kept": {name: copy.deepcopy(getattr(env, name)) for name in names},
+    }
+
+
+def put_back(env: Any, state: Mapping[str, Any]) -> None:
+    """Undo what happened to ``env`` since :func:`keep`."""
+    for name, value in state["kept"].items():
+        setattr(env, name, copy.deepcopy(value))
+    set_state = getattr(env.opponent, "set_state", None)
+    if callable(set_state):
+        set_state(state["opponent"])
 
 
 class SchnapsenEnv(gymnasium.Env[Any, Any]):
@@ -449,16 +467,7 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         """
         record = self._current_record("render()")
         self._screen.seat = None if self._lane[TURN] == OVER else self.seat
-        if self.render_mode is None:
-            gymnasium.logger.warn(
-                "render() does nothing without a render mode: make the environment with "
-                "render_mode='ansi' or 'human'"
-            )
-            return None
-        if self.render_mode == "ansi":
-            return self._screen.text(record)
-        self._screen.write(record, sys.stdout)
-        return None
+        return self._screen.show(record, self.render_mode)
 
     def clone(self) -> SchnapsenEnv:
         """An independent copy, opponent included, that continues as this environment would."""
@@ -473,10 +482,7 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
             ResetNeeded: before the first reset.
         """
         self._current_record("get_state()")
-        kept = {name: copy.deepcopy(getattr(self, name)) for name in _KEPT}
-        get_state = getattr(self.opponent, "get_state", None)
-        opponent = get_state() if callable(get_state) else None
-        return {"settings": self._settings, "opponent": opponent, "kept": kept}
+        return keep(self, self._settings, _KEPT)
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
@@ -489,11 +495,7 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
                 f"the state is of an environment with {state['settings']}, this one has "
                 f"{self._settings}: make an environment with the same arguments"
             )
-        for name, value in state["kept"].items():
-            setattr(self, name, copy.deepcopy(value))
-        set_state = getattr(self.opponent, "set_state", None)
-        if callable(set_state):
-            set_state(state["opponent"])
+        put_back(self, state)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}

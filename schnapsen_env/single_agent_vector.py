@@ -68,9 +68,11 @@ from schnapsen_env.single_agent import (
     begin,
     check_reply,
     check_seat,
+    keep,
     opponent_kind,
     play_learner,
     play_on,
+    put_back,
     single_observation_space,
 )
 
@@ -615,10 +617,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             ResetNeeded: before the first reset.
         """
         self._current_records("get_state()")
-        kept = {name: copy.deepcopy(getattr(self, name)) for name in _KEPT}
-        get_state = getattr(self.opponent, "get_state", None)
-        opponent = get_state() if callable(get_state) else None
-        return {"settings": self._settings, "opponent": opponent, "kept": kept}
+        return keep(self, self._settings, _KEPT)
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
@@ -633,11 +632,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
                 f"{state['settings']}, these are {self.num_envs} with {self._settings}: make an "
                 "environment with the same arguments"
             )
-        for name, value in state["kept"].items():
-            setattr(self, name, copy.deepcopy(value))
-        set_state = getattr(self.opponent, "set_state", None)
-        if callable(set_state):
-            set_state(state["opponent"])
+        put_back(self, state)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}

@@ -35,7 +35,6 @@ from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.episode import (
-    ALLOWS_REVOKE,
     HISTORY,
     MEMORY,
     RAISES,
@@ -55,6 +54,7 @@ from schnapsen_env.episode import (
     reward_of,
     seed_number,
     start,
+    take_natural,
 )
 from schnapsen_env.observation import (
     STATE_SIZE,
@@ -184,18 +184,11 @@ def refused_row(plan: Plan, state: State, actions: Actions) -> int:
 def take_unusual(
     record: Record, codes: Codes, switches: Switches, action: int, is_allowed: int
 ) -> None:
-    """Take an action that is illegal, or is named in another order of suits than the natural one.
-
-    As :func:`schnapsen_env.episode.take` does, but the entry of the mask is known.
-    """
+    """Take an action that is illegal, or names suits in another order than the natural one."""
     natural = natural_action(
         record, codes, switches[MEMORY], switches[SUITS], switches[HISTORY], action
     )
-    if is_allowed:
-        engine.step(record, codes, natural)
-    elif switches[ALLOWS_REVOKE] and engine.is_revoke(record, codes, natural):
-        engine.revoke(record, codes, natural)
-    else:
+    if not take_natural(record, codes, switches, natural, is_allowed):
         end_by_illegal_action(record)
 
 
@@ -846,12 +839,12 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
 
     def _match_results(self, won: Rows, score: npt.NDArray[np.int32]) -> dict[str, Any]:
         """As :func:`schnapsen_env.engine.match_result`, for the rows whose match was won."""
-        loser_score = score.min(axis=1)
-        winner = np.where(won, score.argmax(axis=1), r.NONE).astype(np.int32)
+        reached = engine.has_won(score, self.rules.target)
+        schneider, rueckschneider = engine.defeats(score.min(axis=1), self.rules.target)
         return {
-            "match_winner": winner,
-            "schneider": won & (loser_score == 0),
-            "rueckschneider": won & (loser_score == self.rules.target - 1),
+            "match_winner": np.where(won, reached.argmax(axis=1), r.NONE).astype(np.int32),
+            "schneider": won & schneider,
+            "rueckschneider": won & rueckschneider,
         }
 
     # ----------------------------------------------------------------------------------- looking

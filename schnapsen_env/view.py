@@ -1,9 +1,10 @@
 """What one player may know: the privacy boundary.
 
-:func:`view` is the only place where hidden information is left out. Observations, masks and agents
-are made from a :class:`View`; nothing behind it sees a record. A view is computed from public
-events and the player's own cards alone, so re-dealing the cards that a player cannot see leaves it
-unchanged, which a test holds.
+This module is the only place where hidden information is left out. Observations, masks and agents
+are made from a :class:`View` and, where the order of events is shown, from :func:`event`,
+:func:`first_turned_up` and :func:`own_draw`. All of it is computed from public events and the
+player's own cards, so re-dealing the cards that a player cannot see leaves it unchanged, which a
+test holds.
 
 Players may have to count in their heads: ``memory`` says what of the past a player may look at.
 """
@@ -21,7 +22,7 @@ from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import legal
 from schnapsen_env.engine.score import (
     going_out_value,
-    marriage_points,
+    pending,
     points,
     short_of_33,
 )
@@ -197,8 +198,8 @@ def view(record: Record, codes: Codes, seat: int, memory: int) -> View:
         counts * max(OUT_POINTS - other_points, 0),
         counts * short_of_33(record, codes, seat),
         counts * short_of_33(record, codes, other),
-        counts * flag(own_tricks == 0) * marriage_points(record, seat),
-        counts * flag(other_tricks == 0) * marriage_points(record, other),
+        counts * pending(record, seat),
+        counts * pending(record, other),
         counts * own_tricks,
         counts * other_tricks,
         counts * record[r.CLOSE_TRICKS],

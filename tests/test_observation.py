@@ -285,6 +285,68 @@ def test_describe_says_what_the_position_says() -> None:
                 assert seen["unseen"] == [card_text(card) for card in sorted(hidden)]
 
 
+def expected_tally(position: Position, rules: Rules, seat: int) -> dict[str, Any]:
+    """The counts of a player by the words of the rules, without the other player's."""
+    tricks = position.tricks[seat]
+    measure = (
+        position.card_points[seat] if rules.schneider_by == "card_points" else position.points(seat)
+    )
+    return {
+        "trickless": tricks == 0,
+        "points": position.points(seat),
+        "card_points": position.card_points[seat],
+        "to_66": max(66 - position.points(seat), 0),
+        "to_33": max(33 - measure, 0),
+        "pending": position.marriage_points(seat) if tricks == 0 else 0,
+        "tricks": tricks,
+        "needed": max(rules.target - position.match_score[seat], 0),
+        "marriages": [SUITS[suit] for suit in position.marriages[seat]],
+    }
+
+
+@every_rule_set
+def test_describe_gives_both_players_counts(rules: Rules) -> None:
+    for record in moments(rules, 8, seed=7):
+        position = engine.position_of(record)
+        for seat in range(2):
+            seen = describe(observe(record, rules.codes(), seat)[0])
+            for whose, player in (("own", seat), ("other", 1 - seat)):
+                for name, value in expected_tally(position, rules, player).items():
+                    assert seen[f"{whose}_{name}"] == value, (name, position)
+            assert seen["own_is_out"] == (position.points(seat) >= 66)
+            declared = [SUITS[suit] for suit in (position.declared,) if suit is not None]
+            assert seen["declared"] == declared
+            turned_up = [card_text(c) for c in (position.turned_up,) if c is not None]
+            assert seen["turned_up"] == turned_up
+            last_trick = [card_text(card) for card in sorted(position.last_trick or ())]
+            assert seen["last_trick"] == last_trick
+            at_close = position.at_close
+            assert seen["close_tricks"] == (at_close.tricks if at_close else 0)
+            assert seen["close_points"] == (at_close.points if at_close else 0)
+
+
+def test_a_marriage_is_pending_until_the_first_trick() -> None:
+    hands = ["KS QS AC JC JD", "JS QC KC QD KD"]
+    talon = "TS AS TC AD TD QH KH TH AH"
+    record = engine.new_record(0)
+    cards = [parse_action(text) for text in " ".join([*hands, "JH", talon]).split()]
+    engine.deal_deck(record, np.array(cards, dtype=np.int64), 0)
+    shown: list[tuple[str, int, int]] = []
+    for action in ("declare-S", "KS", "JS"):
+        engine.apply(record, RULES["duel"], parse_action(action))
+        for seat, whose in ((0, "own"), (1, "other")):
+            seen = describe(observe(record, RULES["duel"].codes(), seat)[0])
+            shown.append((action, seen[f"{whose}_pending"], seen[f"{whose}_points"]))
+    assert shown == [
+        ("declare-S", 20, 0),
+        ("declare-S", 20, 0),
+        ("KS", 20, 0),
+        ("KS", 20, 0),
+        ("JS", 0, 26),
+        ("JS", 0, 26),
+    ]
+
+
 def test_describe_reads_both_forms_alike() -> None:
     layout = Layout("perfect", "canonical", True)
     rules = RULES["french"]

@@ -664,3 +664,43 @@ def test_vector_boards_and_arguments() -> None:
     silent = SchnapsenOpponentVectorEnv(2)
     silent.reset()
     assert silent.render() is None
+
+
+class Counting:
+    """An opponent with a state of its own: it plays the legal action that its counter points at."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def act(
+        self,
+        observation: Any,  # noqa: ARG002 - what every opponent is given
+        action_mask: Any,
+    ) -> int:
+        legal = np.flatnonzero(action_mask)
+        self.asked += 1
+        return int(legal[self.asked % len(legal)])
+
+    def get_state(self) -> int:
+        return self.asked
+
+    def set_state(self, state: int) -> None:
+        self.asked = state
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_the_opponents_own_state_is_kept_and_put_back(number: int) -> None:
+    opponent = Counting()
+    env: Any = (
+        SchnapsenEnv(opponent=opponent)
+        if number == 1
+        else SchnapsenOpponentVectorEnv(number, opponent=opponent)
+    )
+    env.reset(seed=3)
+    state, asked = env.get_state(), opponent.asked
+    for _ in range(4):
+        legal = env.action_masks().argmax(axis=-1)
+        env.step(int(legal) if number == 1 else legal)
+    assert opponent.asked > asked
+    env.set_state(state)
+    assert opponent.asked == asked

@@ -15,7 +15,9 @@ from schnapsen_env.engine.convert import (
     record_of,
 )
 from schnapsen_env.engine.match import (
+    defeats,
     game_points,
+    has_won,
     is_over,
     match_result,
     match_winner,
@@ -40,7 +42,9 @@ __all__ = [
     "apply",
     "deal",
     "deal_deck",
+    "defeats",
     "game_points",
+    "has_won",
     "is_over",
     "is_revoke",
     "legal",

@@ -31,10 +31,26 @@ def game_points(record: Record, seat: int) -> int:
 
 
 @compiled
+def has_won(score: Any, target: Any) -> Any:
+    """Whether a score, or each of an array, has reached the target."""
+    return score >= target
+
+
+def defeats(loser_score: Any, target: int) -> tuple[Any, Any]:
+    """Whether a lost match is a Schneider and a Rueckschneider, for a score or an array of them.
+
+    Schneider: the loser won no game point. Rueckschneider: the loser stood one game point from
+    winning, and the winner has won every later deal; had the loser won one, the match would be
+    the loser's.
+    """
+    return loser_score == 0, loser_score == target - 1
+
+
+@compiled
 def match_winner(record: Record, codes: npt.NDArray[np.int64]) -> int:
     """The seat that has reached the target, or -1."""
     for seat in range(2):
-        if record[r.MATCH_SCORE + seat] >= codes[_TARGET]:
+        if has_won(record[r.MATCH_SCORE + seat], codes[_TARGET]):
             return seat
     return r.NONE
 
@@ -51,8 +67,7 @@ def match_result(record: Record, rules: Rules) -> dict[str, Any]:
     """What people report of a finished match; none of it is scored.
 
     ``winner`` and ``bummerl`` (the loser's mark) are seats, ``score`` the game points by seat.
-    ``schneider``: the loser won no game point. ``rueckschneider``: the loser stood one game point
-    from winning, and the winner has won every later deal.
+    ``schneider`` and ``rueckschneider`` are those of :func:`defeats`.
 
     Raises:
         ValueError: nobody has reached the target yet.
@@ -62,11 +77,11 @@ def match_result(record: Record, rules: Rules) -> dict[str, Any]:
         raise ValueError(f"the match is not over: nobody has reached {rules.target} game points")
     score = [int(record[r.MATCH_SCORE]), int(record[r.MATCH_SCORE + 1])]
     loser = 1 - winner
+    schneider, rueckschneider = defeats(score[loser], rules.target)
     return {
         "winner": winner,
         "score": score,
         "bummerl": loser,
-        "schneider": score[loser] == 0,
-        # A loser who stood one short and won a later deal would have won the match.
-        "rueckschneider": score[loser] == rules.target - 1,
+        "schneider": schneider,
+        "rueckschneider": rueckschneider,
     }

@@ -7,7 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from schnapsen_env.cards import MARRIAGE_POINTS, NUM_SUITS, TRUMP_MARRIAGE_POINTS
+from schnapsen_env import cards
+from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.position import EndReason
@@ -29,13 +30,16 @@ _FAILED_CLOSE: Final = int(EndReason.FAILED_CLOSE)
 _DRAWN: Final = int(EndReason.DRAWN)
 
 
+marriage_value = compiled(cards.marriage_value)
+
+
 @compiled
 def marriage_points(record: Record, seat: int) -> int:
     """What the declared marriages of ``seat`` are worth, pending or not."""
     worth = 0
     for suit in range(NUM_SUITS):
         if record[r.MARRIAGES + seat] >> suit & 1:
-            worth += TRUMP_MARRIAGE_POINTS if suit == record[r.TRUMP] else MARRIAGE_POINTS
+            worth += marriage_value(suit, record[r.TRUMP])
     return worth
 
 
@@ -45,6 +49,12 @@ def points(record: Record, seat: int) -> int:
     if record[r.TRICKS + seat] == 0:
         return 0
     return record[r.CARD_POINTS + seat] + marriage_points(record, seat)
+
+
+@compiled
+def pending(record: Record, seat: int) -> int:
+    """Marriage points of ``seat`` that wait for its first trick."""
+    return marriage_points(record, seat) if record[r.TRICKS + seat] == 0 else 0
 
 
 @compiled

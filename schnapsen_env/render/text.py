@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, TextIO
 
+import gymnasium
 import numpy as np
 import numpy.typing as npt
 
@@ -84,6 +86,19 @@ class TextScreen:
         self._rules = rules
         self._pack: PackName = pack
         self._written = ""
+
+    def show(self, record: Record, render_mode: str | None) -> str | None:
+        """What ``render()`` does in a mode: text for "ansi", written and None for "human"."""
+        if render_mode is None:
+            gymnasium.logger.warn(
+                "render() does nothing without a render mode: make the environment with "
+                "render_mode='ansi' or 'human'"
+            )
+            return None
+        if render_mode == "ansi":
+            return self.text(record)
+        self.write(record, sys.stdout)
+        return None
 
     def text(self, record: Record) -> str:
         """The board of a record."""
