@@ -1,8 +1,5 @@
 """The agent that plays: same answers as in training, and checkpoints that are checked."""
 
-# pyright: reportUnknownMemberType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 import hashlib
@@ -102,8 +99,8 @@ def test_agent_thinks_what_the_trained_network_thinks(suits: Any) -> None:
     codes = RULES["pagat_auto"].codes()
     for shown, renamed, natural, _ in play_both(suits):
         with torch.inference_mode():
-            logits, values = network(torch.from_numpy(renamed["observation"]))
-            policy = MaskedPolicy(logits, torch.from_numpy(renamed["action_mask"]))
+            logits, values = network(torch.as_tensor(renamed["observation"]))
+            policy = MaskedPolicy(logits, torch.as_tensor(renamed["action_mask"]))
         probabilities, expected = agent.evaluate(shown["observation"], shown["action_mask"])
         actions = agent.act_batch(shown["observation"], shown["action_mask"])
         np.testing.assert_allclose(expected, values.numpy(), rtol=1e-4, atol=1e-4)

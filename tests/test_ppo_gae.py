@@ -1,8 +1,5 @@
 """The sign of the bootstrapped value: it changes exactly when the player to move changes."""
 
-# pyright: reportUnknownMemberType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 import torch
@@ -25,7 +22,8 @@ VALUES = column(0.5, 0.4, -0.3, 0.6, 0.2, -0.1, 0.7)
 
 
 def test_signs_of_a_repeated_player() -> None:
-    assert turn_signs(TO_PLAY)[:, 0].tolist() == [1, -1, -1, -1, 1, -1]
+    signs = torch.tensor([1.0, -1.0, -1.0, -1.0, 1.0, -1.0])
+    assert torch.equal(turn_signs(TO_PLAY)[:, 0], signs)
 
 
 def test_advantages_by_hand() -> None:

@@ -1,8 +1,5 @@
 """Masked actions have no probability, no entropy, no part in the KL and no gradient."""
 
-# pyright: reportUnknownMemberType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 import math
@@ -87,7 +84,7 @@ def test_masked_logits_get_no_gradient(logits: torch.Tensor, mask: torch.Tensor)
     policy = MaskedPolicy(logits, mask)
     actions = policy.sample(torch.Generator().manual_seed(7))
     total = policy.log_prob(actions) + policy.entropy() + policy.kl_from_uniform()
-    total.sum().backward()
+    torch.autograd.backward(total.sum())
     assert logits.grad is not None
     assert bool((logits.grad[mask == 0] == 0).all())
     assert bool((logits.grad[mask == 1] != 0).any())

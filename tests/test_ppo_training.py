@@ -1,8 +1,5 @@
 """Whole runs: learning, stopping and going on, and what happens when something is wrong."""
 
-# pyright: reportUnknownMemberType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 import hashlib

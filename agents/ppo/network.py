@@ -3,10 +3,6 @@
 Letters: ``B`` positions, ``F`` features of an observation, ``A = 27`` actions.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 import math
@@ -44,7 +40,7 @@ class PolicyValueNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        scale = torch.from_numpy(layout.scale)
+        scale = torch.as_tensor(layout.scale)
         for field in layout.fields:
             if field.name in UNUSED_FIELDS:
                 scale[field.offset : field.offset + field.size] = 0.0

@@ -1,9 +1,5 @@
 """A whole run: iterations, log, evaluations, checkpoints, and how it ends."""
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 import errno
@@ -192,7 +188,7 @@ class Trainer:
         learner = Learner(config)
         try:
             learner.restore(
-                {name: torch.from_numpy(array) for name, array in weights.items()}, state
+                {name: torch.as_tensor(array) for name, array in weights.items()}, state
             )
             seconds = float(state["seconds"])
         except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
