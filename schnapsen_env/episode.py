@@ -169,6 +169,19 @@ def seed_number(seed: Any) -> int:
         raise TypeError(f"a seed is an integer or None, not {seed!r}") from None
 
 
+def check_options(options: Any) -> dict[str, Any]:
+    """A copy of the options of a reset; none if they are None.
+
+    Raises:
+        ValueError: not a dict.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise ValueError(f"options is a dict from names to values, or None, not {options!r}")
+    return dict(cast("Mapping[str, Any]", options))
+
+
 def start(
     record: Record | None, settings: Settings, seed: int | None, options: Mapping[str, Any] | None
 ) -> Record:
@@ -183,7 +196,7 @@ def start(
 
     Raises:
         TypeError: ``seed`` is not an integer, or ``position`` is none of the three.
-        ValueError: an option makes no deal, and why.
+        ValueError: ``options`` is no dict, or an option makes no deal, and why.
     """
     if seed is not None:
         new = engine.new_record(seed_number(seed))
@@ -192,7 +205,7 @@ def start(
     else:
         new = record.copy()
     engine.new_match(new)
-    options = options or {}
+    options = check_options(options)
     position, deck, forehand = (options.get(key) for key in ("position", "deck", "forehand"))
     if position is not None:
         if deck is not None or forehand is not None:
@@ -214,7 +227,8 @@ def start(
 
 
 def _parse_forehand(forehand: Any) -> int:
-    if isinstance(forehand, bool) or forehand not in (0, 1):  # True == 1
+    # An array would be compared element by element, and True == 1.
+    if np.ndim(forehand) != 0 or isinstance(forehand, bool) or forehand not in (0, 1):
         raise ValueError(f"forehand is 0 or 1, not {forehand!r}")
     return int(forehand)
 

@@ -41,6 +41,7 @@ from schnapsen_env.episode import (
     start,
     take,
 )
+from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode_state, observe
 from schnapsen_env.opponents import heuristic_action
 from schnapsen_env.position import EndReason
@@ -230,6 +231,22 @@ def keep(env: Any, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]
         "opponent": get_state() if callable(get_state) else None,
         "kept": {name: copy.deepcopy(getattr(env, name)) for name in names},
     }
+
+
+def check_state(state: Any, settings: Settings, names: tuple[str, ...]) -> Mapping[str, Any]:
+    """The attributes in what :func:`keep` gave for an environment with these settings.
+
+    Raises:
+        ValueError: it is something else, or of another environment.
+    """
+    parts = check_parts("state", state, ("settings", "opponent", "kept"))
+    kept = check_parts("state['kept']", parts["kept"], names)
+    if parts["settings"] != settings:
+        raise ValueError(
+            f"the state is of an environment with {parts['settings']}, this one has {settings}: "
+            "make an environment with the same arguments"
+        )
+    return kept
 
 
 def put_back(env: Any, state: Mapping[str, Any]) -> None:
@@ -488,13 +505,12 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
 
         Raises:
-            ValueError: the state is of an environment with other settings.
+            ValueError: not such a state, or that of an environment with other settings; nothing
+                has changed.
         """
-        if state["settings"] != self._settings:
-            raise ValueError(
-                f"the state is of an environment with {state['settings']}, this one has "
-                f"{self._settings}: make an environment with the same arguments"
-            )
+        kept = check_state(state, self._settings, _KEPT)
+        own = {"_lane": self._lane, "_record": np.empty(r.RECORD_SIZE, dtype=np.int64)}
+        check_arrays("state['kept']", kept, own)
         put_back(self, state)
 
     def __getstate__(self) -> dict[str, Any]:

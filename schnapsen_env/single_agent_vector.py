@@ -19,40 +19,39 @@ from gymnasium.vector.utils import batch_space
 
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.compiled import compiled
+from schnapsen_env.batch import Actions, Rows, begin_rows
+from schnapsen_env.batch_input import (
+    check_actions,
+    check_reset_mask,
+    row_seeds,
+    whole_number,
+)
 from schnapsen_env.engine import record as r
 from schnapsen_env.episode import (
-    HISTORY,
-    MEMORY,
     NUM_SWITCHES,
     RAISES,
-    SUITS,
-    Codes,
     Episode,
     IllegalAction,
     Record,
     Reward,
-    Switches,
+    check_options,
     illegal_action_error,
     make_settings,
-    random_seed,
     start,
-    take,
 )
-from schnapsen_env.observation import (
-    BASE_SIZE,
-    STATE_SIZE,
-    Layout,
-    Memory,
-    Suits,
-    encode,
-    encode_state,
+from schnapsen_env.kept_state import check_arrays
+from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Layout, Memory, Suits, encode_state
+from schnapsen_env.opponent_batch import (
+    first_illegal,
+    observe_rows,
+    reply_rows,
+    seat_rows,
+    step_rows,
 )
 from schnapsen_env.position import EndReason
 from schnapsen_env.render import PackName, TextScreen, check_render_mode
 from schnapsen_env.rules import Rules
 from schnapsen_env.single_agent import (
-    ASKED,
     DEALS_ENDED,
     END_REASON,
     GAME_POINTS,
@@ -63,110 +62,20 @@ from schnapsen_env.single_agent import (
     REWARD,
     SEAT,
     TURN,
-    Lane,
     ObservationForm,
-    begin,
     check_reply,
     check_seat,
+    check_state,
     keep,
     opponent_kind,
-    play_learner,
-    play_on,
     put_back,
     single_observation_space,
 )
 
-Rows = npt.NDArray[np.bool_]
-Actions = npt.NDArray[np.int64]
 _Info = dict[str, Any]
 
 _REASON_TEXTS: Final = np.array([reason.text for reason in EndReason])
 _ILLEGAL: Final = int(EndReason.ILLEGAL_ACTION)
-
-
-@compiled
-def deal_rows(records: Record, rows: Rows) -> None:
-    """Begin a new episode in the chosen rows, each with its own random stream."""
-    for i in range(len(records)):
-        if rows[i]:
-            engine.new_match(records[i])
-            engine.deal(records[i])
-
-
-@compiled
-def begin_rows(
-    records: Record,
-    codes: Codes,
-    switches: Switches,
-    kind: int,
-    rows: Rows,
-    fixed_seat: int,
-    lanes: Lane,
-) -> None:
-    """:func:`~schnapsen_env.single_agent.begin` in the chosen rows, which are dealt."""
-    for i in range(len(records)):
-        if rows[i]:
-            begin(records[i], codes, switches, kind, fixed_seat, lanes[i])
-
-
-@compiled
-def first_illegal(
-    records: Record, codes: Codes, switches: Switches, rows: Rows, actions: Actions
-) -> int:
-    """The first chosen row whose action is illegal, or -1; nothing changes."""
-    for i in range(len(records)):
-        if rows[i] and not take(records[i].copy(), codes, switches, actions[i]):
-            return i
-    return -1
-
-
-@compiled
-def step_rows(
-    records: Record,
-    codes: Codes,
-    switches: Switches,
-    kind: int,
-    rows: Rows,
-    actions: Actions,
-    lanes: Lane,
-) -> None:
-    """Take the learner's action in the chosen rows, in which the learner is to move."""
-    for i in range(len(records)):
-        if rows[i]:
-            play_learner(records[i], codes, switches, kind, actions[i], lanes[i])
-
-
-@compiled
-def reply_rows(
-    records: Record,
-    codes: Codes,
-    switches: Switches,
-    chosen: Actions,
-    actions: Actions,
-    lanes: Lane,
-) -> None:
-    """Take the actions of an asked opponent in the rows whose numbers are ``chosen``."""
-    for k in range(len(chosen)):
-        i = chosen[k]
-        engine.step(records[i], codes, actions[k])
-        play_on(records[i], codes, switches, ASKED, lanes[i])
-
-
-@compiled
-def observe_rows(
-    records: Record,
-    codes: Codes,
-    switches: Switches,
-    chosen: Actions,
-    seats: Actions,
-    out: npt.NDArray[np.float32],
-    masks: npt.NDArray[np.int8],
-) -> None:
-    """Write what ``seats[k]`` sees in row ``chosen[k]`` into ``out[k]`` and ``masks[k]``."""
-    memory, suits, history = switches[MEMORY], switches[SUITS], switches[HISTORY]
-    for k in range(len(chosen)):
-        record = records[chosen[k]]
-        encode(record, codes, seats[k], memory, suits, history, 1, out[k], masks[k])
 
 
 #: The switches of observe_rows for the opponent, who has the default layout.
@@ -220,8 +129,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         render_mode: str | None = None,
         pack: PackName = "french",
     ) -> None:
-        if num_envs < 1:
-            raise ValueError(f"num_envs is at least 1, not {num_envs}")
+        self.num_envs = whole_number("num_envs", num_envs)
         self._settings = make_settings(
             rules,
             episode,
@@ -232,7 +140,6 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             history=history,
             target=target,
         )
-        self.num_envs = num_envs
         self.opponent = opponent
         self._kind = opponent_kind(opponent)
         self._fixed_seat = check_seat(seat)
@@ -243,7 +150,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         self._screen = TextScreen(self._settings.rules, pack)
         self.single_observation_space = single_observation_space(self._settings.layout, observation)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._records: Record | None = None
         self._lanes = np.zeros((num_envs, LANE_SIZE), dtype=np.int64)
@@ -308,14 +215,11 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             TypeError: a seed is not an integer.
             ValueError: an option makes no deal, or seeds or mask are not of length N.
         """
+        options = check_options(options)
+        given_rows = options.pop("reset_mask", None)
+        rows = check_reset_mask(given_rows, self.num_envs, is_dealt=self._records is not None)
+        seeds = row_seeds(seed, self.num_envs, is_dealt=self._records is not None)
         super().reset(seed=seed if isinstance(seed, int) else None)
-        seeds = self._row_seeds(seed)
-        rows = np.ones(self.num_envs, dtype=np.bool_)
-        options = dict(options or {})
-        if "reset_mask" in options:
-            rows = self._check_rows(options.pop("reset_mask"))
-        if self._records is None and not rows.all():
-            raise ResetNeeded("reset_mask before the first reset: call reset() for all rows first")
         if isinstance(seed, int) and callable(
             reset_opponent := getattr(self.opponent, "reset", None)
         ):
@@ -323,28 +227,10 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         if options or self._records is None or any(one is not None for one in seeds):
             self._records = self._start_rows(rows, seeds, options)
         else:
-            deal_rows(self._records, rows)
+            begin_rows(self._records, rows)
         self._begin(rows)
         observations, masks = self._observe(np.arange(self.num_envs))
         return self._in_form(observations, masks), self._live_info(masks)
-
-    def _row_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + i for i in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise ValueError(f"{len(seed)} seeds do not fit num_envs={self.num_envs}")
-        return list(seed)
-
-    def _check_rows(self, mask: Any) -> Rows:
-        rows = np.asarray(mask)
-        if rows.shape != (self.num_envs,) or rows.dtype != np.bool_ or not rows.any():
-            raise ValueError(
-                f"reset_mask must be a bool array of shape ({self.num_envs},) with a True in it, "
-                f"not {mask!r}"
-            )
-        return rows
 
     def _start_rows(self, rows: Rows, seeds: list[int | None], options: _Info) -> Record:
         """New records; kept apart from the old ones until all of them are made."""
@@ -353,17 +239,14 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             np.zeros((self.num_envs, r.RECORD_SIZE), dtype=np.int64) if old is None else old.copy()
         )
         for i in np.flatnonzero(rows).tolist():
-            seed = seeds[i]
-            if seed is None and old is None:
-                seed = random_seed()
-            new[i] = start(None if old is None else old[i], self._settings, seed, options)
+            new[i] = start(None if old is None else old[i], self._settings, seeds[i], options)
         return new
 
     def _begin(self, rows: Rows) -> None:
         """Seat the learner in the rows, which are dealt, and play to its first move."""
         records = self._current_records("reset()")
         fixed = -1 if self._fixed_seat is None else self._fixed_seat
-        begin_rows(records, self._codes, self._switches, self._kind, rows, fixed, self._lanes)
+        seat_rows(records, self._codes, self._switches, self._kind, rows, fixed, self._lanes)
         self._returns[rows] = 0.0
         self._lengths[rows] = 0
         self._done[rows] = False
@@ -429,7 +312,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
                 an error of the opponent.
         """
         records = self._current_records("step()")
-        numbers = self._check_actions(actions)
+        given, numbers = check_actions(actions, self.num_envs)
         if self._mode is AutoresetMode.DISABLED and self._done.any():
             raise ResetNeeded(
                 f"rows {np.flatnonzero(self._done).tolist()} are over: call "
@@ -439,9 +322,9 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             raise ResetNeeded("the opponent has failed in the middle of a deal: call reset()")
         begun = self._done.copy()
         stepped = ~begun
-        self._check_legal(records, stepped, numbers)
+        self._check_legal(records, stepped, given, numbers)
         if begun.any():
-            deal_rows(records, begun)
+            begin_rows(records, begun)
             self._begin(begun)
         moving = stepped & (self._lanes[:, TURN] == LEARNER)
         step_rows(records, self._codes, self._switches, self._kind, moving, numbers, self._lanes)
@@ -456,24 +339,16 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         observations, masks = self._observe(np.arange(self.num_envs))
         if self._mode is AutoresetMode.SAME_STEP and done.any():
             info |= self._final_info(observations, info, done)
-            deal_rows(records, done)
+            begin_rows(records, done)
             self._begin(done)
             observations[done], masks[done] = self._observe(np.flatnonzero(done))
         info |= self._live_info(masks)
         truncations = np.zeros(self.num_envs, dtype=np.bool_)
         return self._in_form(observations, masks), rewards, done.copy(), truncations, info
 
-    def _check_actions(self, actions: npt.ArrayLike) -> Actions:
-        given = np.asarray(actions)
-        if given.shape != (self.num_envs,):
-            raise ValueError(f"actions must have shape ({self.num_envs},), not {given.shape}")
-        if given.dtype.kind not in "iu":
-            raise TypeError(
-                f"actions must be integers, not {given.dtype}: pass actions.astype(np.int64)"
-            )
-        return given.astype(np.int64)
-
-    def _check_legal(self, records: Record, rows: Rows, actions: Actions) -> None:
+    def _check_legal(
+        self, records: Record, rows: Rows, given: npt.NDArray[Any], actions: Actions
+    ) -> None:
         """Raise for the first action that may not be taken, before anything changes."""
         outside = rows & ((actions < 0) | (actions >= NUM_ACTIONS))
         bad = int(outside.argmax()) if outside.any() else -1
@@ -481,7 +356,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             moving = rows & (self._lanes[:, TURN] == LEARNER)
             bad = int(first_illegal(records, self._codes, self._switches, moving, actions))
         if bad >= 0:
-            error = illegal_action_error(records[bad], self._settings, int(actions[bad]))
+            error = illegal_action_error(records[bad], self._settings, int(given[bad]))
             error.add_note(f"This is the action of row {bad}.")
             raise error
 
@@ -623,15 +498,19 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
 
         Raises:
-            ValueError: the state is of an environment with other settings or another number of
-                rows.
+            ValueError: not such a state, or the state of an environment with other settings or
+                another number of rows; nothing has changed.
         """
-        if state["settings"] != self._settings or len(state["kept"]["_done"]) != self.num_envs:
+        kept = check_state(state, self._settings, _KEPT)
+        rows = np.size(kept["_done"])
+        if rows != self.num_envs:
             raise ValueError(
-                f"the state is of {len(state['kept']['_done'])} environments with "
-                f"{state['settings']}, these are {self.num_envs} with {self._settings}: make an "
+                f"the state is of {rows} environments, these are {self.num_envs}: make an "
                 "environment with the same arguments"
             )
+        own = {name: getattr(self, name) for name in ("_lanes", "_done", "_returns", "_lengths")}
+        own["_records"] = np.empty((self.num_envs, r.RECORD_SIZE), dtype=np.int64)
+        check_arrays("state['kept']", kept, own)
         put_back(self, state)
 
     def __getstate__(self) -> dict[str, Any]:

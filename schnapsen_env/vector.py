@@ -16,11 +16,10 @@ width of a record.
 from __future__ import annotations
 
 import copy as copying
-import operator
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -29,370 +28,51 @@ from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from schnapsen_env import engine
+from schnapsen_env import batch, engine
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.compiled import compiled
+from schnapsen_env.batch import (
+    NO_ACTION,
+    Actions,
+    Observations,
+    Outputs,
+    Plan,
+    Rows,
+    State,
+    begin_rows,
+    new_outputs,
+    refused_row,
+    run_rows,
+    sample_masked,
+    show_finished,
+    write_states,
+)
+from schnapsen_env.batch_input import (
+    BUFFERS,
+    check_actions,
+    check_buffers,
+    check_reset_mask,
+    first_deals,
+    row_seeds,
+    whole_number,
+)
 from schnapsen_env.engine import record as r
-from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.episode import (
-    HISTORY,
-    MEMORY,
-    RAISES,
-    SUITS,
-    Codes,
     Episode,
     IllegalAction,
     Record,
     Reward,
-    Switches,
-    counted_points,
-    end_by_illegal_action,
+    check_options,
     illegal_action_error,
-    is_episode_over,
     make_settings,
-    random_seed,
-    reward_of,
-    seed_number,
     start,
-    take_natural,
 )
-from schnapsen_env.observation import (
-    STATE_SIZE,
-    Layout,
-    Memory,
-    Suits,
-    encode,
-    encode_state,
-    natural_action,
-)
+from schnapsen_env.kept_state import check_arrays, check_parts
+from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits
 from schnapsen_env.position import EndReason, Position
 from schnapsen_env.record_log import DealRecord
 from schnapsen_env.rules import Rules
 
-Rows = npt.NDArray[np.bool_]
-Actions = npt.NDArray[np.int64]
-Observations = dict[str, npt.NDArray[Any]]
-
-#: The action for a row that is over and waits for its reset (``AutoresetMode.DISABLED``).
-NO_ACTION: Final = -1
-
-_MODES: Final = (AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP, AutoresetMode.DISABLED)
-_NEXT_STEP, _SAME_STEP, _DISABLED = range(3)
-
-#: Rows of ``Outputs.counts``.
-_END_REASON, _DEAL_LENGTH, _EPISODE_LENGTH, _DEALS = range(4)
-#: Rows of ``Outputs.pairs``.
-_GAME_POINTS, _MATCH_SCORE = range(2)
-
-#: The arrays that a caller may provide, and the field of :class:`Outputs` that each one is.
-BUFFERS: Final = {
-    "observations": "observations",
-    "action_masks": "masks",
-    "rewards": "rewards",
-    "terminals": "terminations",
-    "truncations": "truncations",
-    "to_play": "to_play",
-}
-
-
-class Plan(NamedTuple):
-    """How a batch plays, as compiled code reads it."""
-
-    codes: Codes
-    #: The places of :mod:`schnapsen_env.episode`.
-    switches: Switches
-    #: 1 if observations are float32, 0 if they are unscaled uint8.
-    scaled: int
-    #: NEXT_STEP, SAME_STEP or DISABLED.
-    autoreset: int
-
-
-class State(NamedTuple):
-    """What a batch remembers between steps."""
-
-    #: ``int64[N, R]``, the live deals.
-    records: Record
-    #: ``int64[N, R]``: row i holds the deal of row i that ended last, as it ended.
-    finished: Record
-    #: ``float32[N, 2]``, rewards of the running episode by seat.
-    returns: npt.NDArray[np.float32]
-    #: ``int64[N]``, actions of the running episode.
-    lengths: npt.NDArray[np.int64]
-    #: ``bool[N]``, episodes that are over and not yet reset.
-    over: Rows
-    #: ``int8[N, 27]``, what the players to move may do; kept apart from what callers get to hold.
-    masks: npt.NDArray[np.int8]
-
-
-class Outputs(NamedTuple):
-    """What one step writes. ``counts``, ``pairs`` and ``returns`` are 0 where no deal ended."""
-
-    observations: npt.NDArray[Any]
-    masks: npt.NDArray[np.int8]
-    rewards: npt.NDArray[np.float32]
-    terminations: Rows
-    truncations: Rows
-    to_play: npt.NDArray[np.int64]
-    #: ``bool[N]``, rows in which a deal ended.
-    deal_ended: Rows
-    #: ``int32[4, N]``: end reason and length of the deals that ended, length and number of deals of
-    #: the episodes that ended.
-    counts: npt.NDArray[np.int32]
-    #: ``int32[2, N, 2]``: game points and match score of the deals that ended, by seat.
-    pairs: npt.NDArray[np.int32]
-    #: ``float32[N, 2]``, returns of the episodes that ended, by seat.
-    returns: npt.NDArray[np.float32]
-
-
-# ------------------------------------------------------------------------------ compiled loops
-
-
-@compiled
-def begin_episode(record: Record) -> None:
-    """Deal the first deal of a new episode."""
-    engine.new_match(record)
-    engine.deal(record)
-
-
-@compiled
-def begin_rows(records: Record, rows: Rows) -> None:
-    """Begin a new episode in the chosen rows, each with its own random stream."""
-    for row in range(len(records)):
-        if rows[row]:
-            begin_episode(records[row])
-
-
-@compiled
-def refused_row(plan: Plan, state: State, actions: Actions) -> int:
-    """The first row whose action stops the whole step before it begins, or -1.
-
-    That is an action that is no action at all, one for a row that waits for its reset, and, under
-    ``illegal_action="raise"``, one that the rules forbid.
-    """
-    raises, over, masks = plan.switches[RAISES], state.over, state.masks
-    for row in range(len(actions)):
-        action = actions[row]
-        if over[row]:
-            if plan.autoreset == _DISABLED and action != NO_ACTION:
-                return row
-        elif action < 0 or action >= NUM_ACTIONS or (raises and not masks[row, action]):
-            return row
-    return -1
-
-
-@compiled
-def take_unusual(
-    record: Record, codes: Codes, switches: Switches, action: int, is_allowed: int
-) -> None:
-    """Take an action that is illegal, or names suits in another order than the natural one."""
-    natural = natural_action(
-        record, codes, switches[MEMORY], switches[SUITS], switches[HISTORY], action
-    )
-    if not take_natural(record, codes, switches, natural, is_allowed):
-        end_by_illegal_action(record)
-
-
-# The loops below take their arrays out of the tuples first. numba counts references to every array
-# of a tuple that is passed on, which within a loop would take as long as the rules do.
-
-
-@compiled
-def act_rows(
-    plan: Plan, state: State, out: Outputs, actions: Actions, start: int, stop: int
-) -> None:
-    """Take the actions in rows ``start`` to ``stop``; begin episodes where it is time."""
-    codes, switches, autoreset = plan.codes, plan.switches, plan.autoreset
-    records, masks, lengths, over = state.records, state.masks, state.lengths, state.over
-    terminations = out.terminations
-    natural = switches[SUITS] == 0
-    for row in range(start, stop):
-        if not over[row]:
-            lengths[row] += 1
-            action = actions[row]
-            is_allowed = masks[row, action]
-            if natural and is_allowed:
-                engine.step(records[row], codes, action)
-            else:
-                take_unusual(records[row], codes, switches, action, is_allowed)
-        elif autoreset == _NEXT_STEP:
-            over[row] = False
-            begin_episode(records[row])
-        else:
-            terminations[row] = True
-
-
-@compiled
-def end_rows(plan: Plan, state: State, out: Outputs, start: int, stop: int) -> int:
-    """Reward and report the deals that have just ended in rows ``start`` to ``stop``.
-
-    Where a deal or an episode follows at once, it is dealt. Returns how many deals have ended.
-    """
-    codes, switches, autoreset = plan.codes, plan.switches, plan.autoreset
-    records, finished, over = state.records, state.finished, state.over
-    returns, lengths = state.returns, state.lengths
-    rewards, terminations, deal_ended = out.rewards, out.terminations, out.deal_ended
-    counts, pairs, episode_returns = out.counts, out.pairs, out.returns
-    ended = 0
-    for row in range(start, stop):
-        record = records[row]
-        if record[r.END_REASON] == 0 or over[row]:
-            continue
-        ended += 1
-        deal_ended[row] = True
-        for field in range(r.RECORD_SIZE):
-            finished[row, field] = record[field]
-        counts[_END_REASON, row] = record[r.END_REASON]
-        counts[_DEAL_LENGTH, row] = record[r.NUM_TAKEN]
-        for seat in range(2):
-            pairs[_GAME_POINTS, row, seat] = counted_points(record, seat)
-            pairs[_MATCH_SCORE, row, seat] = record[r.MATCH_SCORE + seat]
-            rewards[row, seat] = reward_of(record, codes, switches, seat)
-            returns[row, seat] += rewards[row, seat]
-        if not is_episode_over(record, codes, switches):
-            engine.deal(record)
-            continue
-        terminations[row] = True
-        counts[_EPISODE_LENGTH, row] = lengths[row]
-        counts[_DEALS, row] = record[r.DEAL_NUMBER]
-        lengths[row] = 0
-        for seat in range(2):
-            episode_returns[row, seat] = returns[row, seat]
-            returns[row, seat] = 0
-        if autoreset == _SAME_STEP:
-            begin_episode(record)
-        else:
-            over[row] = True
-    return ended
-
-
-@compiled
-def clear_rows(out: Outputs, start: int, stop: int) -> None:
-    """Set to 0 what :func:`act_rows` and :func:`end_rows` write only here and there."""
-    rewards, terminations, truncations = out.rewards, out.terminations, out.truncations
-    deal_ended, counts, pairs, returns = out.deal_ended, out.counts, out.pairs, out.returns
-    for row in range(start, stop):
-        terminations[row] = truncations[row] = deal_ended[row] = False
-        for seat in range(2):
-            rewards[row, seat] = returns[row, seat] = 0
-            pairs[0, row, seat] = pairs[1, row, seat] = 0
-    for count in range(len(counts)):
-        for row in range(start, stop):
-            counts[count, row] = 0
-
-
-@compiled
-def run_rows(
-    plan: Plan,
-    state: State,
-    out: Outputs,
-    actions: Actions,
-    start: int,
-    stop: int,
-    check: bool,
-) -> int:
-    """Step rows ``start`` to ``stop`` and write what the players to move see, masks to ``state``.
-
-    One function for all that a batch is asked for, since each function that encodes takes seconds
-    to compile.
-
-    Args:
-        plan: the settings of the batch.
-        state: its state.
-        out: where everything goes.
-        actions: ``int64[N]``, or ``int64[0]`` to step nothing and only write what is seen.
-        start: the first row.
-        stop: the row after the last.
-        check: whether to look for an action that is refused, in all rows, before anything is done.
-
-    Returns:
-        How many deals ended, or ``-1 - row`` for a refused action.
-    """
-    ended = 0
-    if len(actions):
-        if check:
-            row = refused_row(plan, state, actions)
-            if row >= 0:
-                return -1 - row
-        clear_rows(out, start, stop)
-        act_rows(plan, state, out, actions, start, stop)
-        ended = end_rows(plan, state, out, start, stop)
-    codes, scaled, switches = plan.codes, plan.scaled, plan.switches
-    memory, suits, history = switches[MEMORY], switches[SUITS], switches[HISTORY]
-    records, masks = state.records, state.masks
-    observations, to_play = out.observations, out.to_play
-    for row in range(start, stop):
-        record, view = records[row], observations[row]
-        seat = record[r.TO_MOVE]
-        to_play[row] = seat
-        encode(record, codes, seat, memory, suits, history, scaled, view, masks[row])
-    return ended
-
-
-@compiled
-def show_finished(
-    plan: Plan,
-    finished: Record,
-    ended: Rows,
-    written: Rows,
-    out: npt.NDArray[Any],
-    no_mask: npt.NDArray[np.int8],
-) -> None:
-    """Write both players' observations of the deals that ended an episode, and 0 elsewhere.
-
-    Args:
-        plan: the settings of the batch.
-        finished: ``int64[N, R]``, the deals.
-        ended: ``bool[N]``, rows to write.
-        written: ``bool[N]``, rows of ``out`` that are not 0 already; kept up to date.
-        out: ``[N, 2, F]``.
-        no_mask: ``int8[27]``, scratch for masks that nobody reads.
-    """
-    memory, suits, history = plan.switches[MEMORY], plan.switches[SUITS], plan.switches[HISTORY]
-    codes, scaled = plan.codes, plan.scaled
-    for row in range(len(ended)):
-        if ended[row]:
-            for seat in range(2):
-                record, view = finished[row], out[row, seat]
-                encode(record, codes, seat, memory, suits, history, scaled, view, no_mask)
-        elif written[row]:
-            for seat in range(2):
-                for feature in range(out.shape[2]):
-                    out[row, seat, feature] = 0
-        written[row] = ended[row]
-
-
-@compiled
-def write_states(records: Record, codes: Codes, out: npt.NDArray[np.float32]) -> None:
-    """Write the full information on each deal into ``out``, ``float32[N, G]``."""
-    for row in range(len(records)):
-        encode_state(records[row], codes, out[row])
-
-
-@compiled
-def sample_masked(masks: npt.NDArray[np.int8], chance: Record, out: Record) -> None:
-    """Draw a uniformly random action that each row of ``masks`` allows.
-
-    Args:
-        masks: ``int8[N, 27]``.
-        chance: a record, of which only the random generator is used.
-        out: ``int64[N]``; :data:`NO_ACTION` where nothing is allowed.
-    """
-    for row in range(len(out)):
-        allowed = 0
-        for action in range(NUM_ACTIONS):
-            allowed += masks[row, action]
-        out[row] = NO_ACTION
-        if allowed:
-            skip = draw_below(chance, allowed)
-            for action in range(NUM_ACTIONS):
-                if masks[row, action]:
-                    if skip == 0:
-                        out[row] = action
-                        break
-                    skip -= 1
-
-
-# --------------------------------------------------------------------------------- the environment
+__all__ = ["BUFFERS", "NO_ACTION", "SchnapsenVectorEnv"]
 
 
 class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
@@ -458,8 +138,8 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         buffers: Mapping[str, npt.NDArray[Any]] | None = None,
         final_observation: bool = True,
     ) -> None:
-        self.num_envs = _whole("num_envs", num_envs)
-        self.num_threads = _whole("num_threads", num_threads)
+        self.num_envs = whole_number("num_envs", num_envs)
+        self.num_threads = whole_number("num_threads", num_threads)
         self._settings = make_settings(
             rules,
             episode,
@@ -499,7 +179,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         #: Rows in which a deal ended in the last step.
         self._deal_ended: Rows = np.zeros(n, dtype=np.bool_)
         self._buffers: dict[str, npt.NDArray[Any]] = {}
-        self._buffers = self._check_buffers(buffers or {})
+        self._buffers = check_buffers(buffers or {}, self._new_outputs())
         self._make_the_rest()
 
     def _make_the_rest(self) -> None:
@@ -510,12 +190,11 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
             codes=self.rules.codes(),
             switches=self._settings.switches(),
             scaled=int(self.dtype == np.float32),
-            autoreset=_MODES.index(self._mode),
+            autoreset=batch.AUTORESET_MODES.index(self._mode),
         )
         self._kept = self._new_outputs()._replace(**self._buffers)
         self._masks: npt.NDArray[np.int8] = np.zeros((self.num_envs, NUM_ACTIONS), dtype=np.int8)
-        self._final: npt.NDArray[Any] | None = None
-        self._final_written: Rows = np.zeros(self.num_envs, dtype=np.bool_)
+        self._kept_final: tuple[npt.NDArray[Any], Rows] | None = None
         self._no_mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
         self._pool: ThreadPoolExecutor | None = None
 
@@ -549,39 +228,8 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
 
     # ------------------------------------------------------------------------------------ arrays
 
-    def _check_buffers(self, buffers: Mapping[str, Any]) -> dict[str, npt.NDArray[Any]]:
-        """The caller's arrays by field of :class:`Outputs`."""
-        own = self._new_outputs()
-        checked: dict[str, npt.NDArray[Any]] = {}
-        for name, buffer in buffers.items():
-            if name not in BUFFERS:
-                raise ValueError(f"buffers: {name!r} is unknown: choose from {', '.join(BUFFERS)}")
-            wanted: npt.NDArray[Any] = getattr(own, BUFFERS[name])
-            form = f"{wanted.dtype}{list(wanted.shape)}"
-            if not isinstance(buffer, np.ndarray):
-                raise ValueError(f"buffers: {name} is a numpy array {form}, not {buffer!r}")
-            array = cast("npt.NDArray[Any]", buffer)
-            if array.shape != wanted.shape or array.dtype != wanted.dtype:
-                raise ValueError(f"buffers: {name} is {form}, not {array.dtype}{list(array.shape)}")
-            if not array.flags.writeable or array.strides[-1] != array.itemsize:
-                raise ValueError(f"buffers: {name} is read-only or has gaps in its last axis")
-            checked[BUFFERS[name]] = array
-        return checked
-
     def _new_outputs(self) -> Outputs:
-        n = self.num_envs
-        return Outputs(
-            observations=np.empty((n, self._size), dtype=self.dtype),
-            masks=np.empty((n, NUM_ACTIONS), dtype=np.int8),
-            rewards=np.empty((n, 2), dtype=np.float32),
-            terminations=np.empty(n, dtype=np.bool_),
-            truncations=np.empty(n, dtype=np.bool_),
-            to_play=np.empty(n, dtype=np.int64),
-            deal_ended=np.empty(n, dtype=np.bool_),
-            counts=np.empty((4, n), dtype=np.int32),
-            pairs=np.empty((2, n, 2), dtype=np.int32),
-            returns=np.empty((n, 2), dtype=np.float32),
-        )
+        return new_outputs(self.num_envs, self._size, self.dtype)
 
     def _outputs(self) -> Outputs:
         """The arrays to fill now."""
@@ -592,10 +240,15 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
 
     def _final_arrays(self) -> tuple[npt.NDArray[Any], Rows]:
         """Where final observations go, and which of its rows are not 0."""
-        if self._final is None or self._copy:
-            self._final = np.zeros((self.num_envs, 2, self.layout.size), dtype=self.dtype)
-            self._final_written = np.zeros(self.num_envs, dtype=np.bool_)
-        return self._final, self._final_written
+        if self._kept_final is not None:
+            return self._kept_final
+        final = np.zeros((self.num_envs, 2, self._size), dtype=self.dtype)
+        written = np.zeros(self.num_envs, dtype=np.bool_)
+        if not self._copy:
+            self._kept_final = final, written
+        # Otherwise nothing here holds it, so that its memory, a megabyte or two, is free for the
+        # next one as soon as the caller is done with it.
+        return final, written
 
     def _run(self, out: Outputs, actions: Actions) -> int:
         """:func:`run_rows` for all rows, in parts if there are threads for them."""
@@ -655,10 +308,11 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
                 changed.
             ResetNeeded: a ``reset_mask`` before the first reset.
         """
-        options = dict(options or {})
-        rows = self._rows_to_reset(options.get("reset_mask"))
-        deals = self._first_deals(options)
-        seeds = self._row_seeds(seed)
+        n = self.num_envs
+        options = check_options(options)
+        rows = check_reset_mask(options.get("reset_mask"), n, is_dealt=self._is_dealt)
+        deals = first_deals(options, n)
+        seeds = row_seeds(seed, n, is_dealt=self._is_dealt)
         chosen = np.flatnonzero(rows).tolist()
         given = {row: self._start(row, seeds[row], deals[row]) for row in chosen if deals[row]}
         seeded = [row for row in chosen if row not in given and seeds[row] is not None]
@@ -680,54 +334,6 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
             array[rows] = 0
         self._deal_ended = np.zeros(self.num_envs, dtype=np.bool_)
         return self.observe()
-
-    def _rows_to_reset(self, mask: Any) -> Rows:
-        n = self.num_envs
-        if mask is None:
-            return np.ones(n, dtype=np.bool_)
-        rows = np.asarray(mask)
-        if rows.shape != (n,) or rows.dtype != np.bool_ or not rows.any():
-            raise ValueError(
-                f"reset_mask must be a bool array of shape ({n},) with a True in it, not {mask!r}"
-            )
-        if not self._is_dealt and not rows.all():
-            raise ResetNeeded("reset_mask before the first reset: call reset() for all rows first")
-        return rows
-
-    def _first_deals(self, options: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The options of each row as the AEC environment takes them."""
-        deals: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for one in ("deck", "forehand", "position"):
-            many = f"{one}s"
-            if options.get(one) is not None and options.get(many) is not None:
-                raise ValueError(f"options: give {one} for all rows or {many}, not both")
-            values = options.get(many)
-            if options.get(one) is not None:
-                values = [options[one]] * self.num_envs
-            if values is None:
-                continue
-            if len(values) != self.num_envs:
-                raise ValueError(f"options: {len(values)} {many} do not fit {self.num_envs} rows")
-            for deal, value in zip(deals, values, strict=True):
-                if value is not None:
-                    deal[one] = value
-        return deals
-
-    def _row_seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        n = self.num_envs
-        if seed is None:
-            if self._is_dealt:
-                return [None] * n
-            seed = random_seed()
-        if not isinstance(seed, Sequence | np.ndarray):
-            first = seed_number(seed)
-            return [first + row for row in range(n)]
-        if len(seed) != n:
-            raise ValueError(f"{len(seed)} seeds do not fit {n} rows")
-        return [
-            seed_number(one) if one is not None else None if self._is_dealt else random_seed()
-            for one in seed
-        ]
 
     def _start(self, row: int, seed: int | None, deal: Mapping[str, Any]) -> Record:
         try:
@@ -771,11 +377,13 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
             ResetNeeded: before the first reset, or in ``DISABLED`` mode, an action for a row that
                 is over.
         """
-        numbers = self._check_actions(actions)
+        if not self._is_dealt:
+            raise ResetNeeded("step() before the first reset: call reset() first")
+        given, numbers = check_actions(actions, self.num_envs)
         out = self._outputs()
         deals_ended = self._run(out, numbers)
         if deals_ended < 0:
-            raise self._refusal(-1 - deals_ended, numbers)
+            raise self._refusal(-1 - deals_ended, given)
         self._masks, self._deal_ended = out.masks, out.deal_ended
         info: dict[str, Any] = {"to_play": out.to_play}
         if deals_ended:
@@ -783,19 +391,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         observations: Observations = {"observation": out.observations, "action_mask": out.masks}
         return observations, out.rewards, out.terminations, out.truncations, info
 
-    def _check_actions(self, actions: npt.ArrayLike) -> Actions:
-        if not self._is_dealt:
-            raise ResetNeeded("step() before the first reset: call reset() first")
-        given = np.asarray(actions)
-        if given.shape != (self.num_envs,):
-            raise ValueError(f"actions must have shape ({self.num_envs},), not {given.shape}")
-        if given.dtype.kind not in "iu":
-            raise TypeError(
-                f"actions must be integers, not {given.dtype}: pass actions.astype(np.int64)"
-            )
-        return np.ascontiguousarray(given, dtype=np.int64)
-
-    def _refusal(self, row: int, actions: Actions) -> Exception:
+    def _refusal(self, row: int, actions: npt.NDArray[Any]) -> Exception:
         """The error for the action that :func:`refused_row` found."""
         action = int(actions[row])
         if self._state.over[row]:
@@ -811,12 +407,12 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         """Say of the deals and episodes that ended what is to be said."""
         deal_ended = out.deal_ended
         last_deal = {
-            "game_points": out.pairs[_GAME_POINTS],
-            "end_reason": out.counts[_END_REASON],
-            "match_score": out.pairs[_MATCH_SCORE],
+            "game_points": out.pairs[batch.GAME_POINTS],
+            "end_reason": out.counts[batch.END_REASON],
+            "match_score": out.pairs[batch.MATCH_SCORE],
         }
         info |= last_deal
-        info["deal_length"] = out.counts[_DEAL_LENGTH]
+        info["deal_length"] = out.counts[batch.DEAL_LENGTH]
         for key in ("game_points", "end_reason", "match_score", "deal_length"):
             info[f"_{key}"] = deal_ended
         if self._starts:
@@ -825,10 +421,14 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         ended = deal_ended & out.terminations
         if self._settings.is_match and not ended.any():
             return
-        illegal = out.counts[_END_REASON] == EndReason.ILLEGAL_ACTION
+        illegal = out.counts[batch.END_REASON] == EndReason.ILLEGAL_ACTION
         if illegal.any():
             info["illegal_action"] = info["_illegal_action"] = illegal
-        episode = {"r": out.returns, "l": out.counts[_EPISODE_LENGTH], "deals": out.counts[_DEALS]}
+        episode = {
+            "r": out.returns,
+            "l": out.counts[batch.EPISODE_LENGTH],
+            "deals": out.counts[batch.DEALS],
+        }
         info["episode"], info["_episode"] = episode | last_deal, ended
         if self._settings.is_match:
             info["episode"] |= self._match_results(ended & ~illegal, last_deal["match_score"])
@@ -947,21 +547,32 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
 
         Raises:
-            ValueError: the state is of an environment with other settings or another number of
-                rows.
+            ValueError: not such a state, or the state of an environment with other settings or
+                another number of rows; nothing has changed.
         """
-        arrays: Mapping[str, npt.NDArray[Any]] = state["arrays"]
-        if state["settings"] != self._settings or len(arrays["over"]) != self.num_envs:
-            raise ValueError(
-                f"the state is of {len(arrays['over'])} rows with {state['settings']}, this "
-                f"environment has {self.num_envs} with {self._settings}: make an environment with "
-                "the same arguments"
-            )
+        arrays = self._check_state(state)
         for name, array in self._state._asdict().items():
             array[:] = arrays[name]
         for name, value in state["kept"].items():
             setattr(self, name, copying.deepcopy(value))
         self._is_dealt = True
+
+    def _check_state(self, state: Any) -> Mapping[str, npt.NDArray[Any]]:
+        """The arrays of a state that fits this environment."""
+        parts = check_parts("state", state, ("settings", "arrays", "kept"))
+        arrays = check_parts("state['arrays']", parts["arrays"], State._fields)
+        kept = check_parts("state['kept']", parts["kept"], _KEPT)
+        rows = np.size(arrays["over"])
+        if parts["settings"] != self._settings or rows != self.num_envs:
+            raise ValueError(
+                f"the state is of {rows} rows with {parts['settings']}, this environment has "
+                f"{self.num_envs} with {self._settings}: make an environment with the same "
+                "arguments"
+            )
+        check_arrays("state['arrays']", arrays, self._state._asdict())
+        own = {name: getattr(self, name) for name in ("_chance", "_masks", "_deal_ended")}
+        check_arrays("state['kept']", kept, own)
+        return arrays
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
@@ -986,20 +597,10 @@ _KEPT: Final = ("_chance", "_masks", "_starts", "_finished_starts", "_deal_ended
 _NO_ACTIONS: Final = np.zeros(0, dtype=np.int64)
 #: Made anew in a copy, see ``_make_the_rest``.
 _NOT_KEPT: Final = frozenset(
-    {"_plan", "_kept", "_masks", "_final", "_final_written", "_no_mask", "_pool", "_buffers"}
+    {"_plan", "_kept", "_masks", "_kept_final", "_no_mask", "_pool", "_buffers"}
 )
 #: Sets the random stream of ``sample_actions`` apart from that of row 0.
 _SAMPLER: Final = 1 << 62
-
-
-def _whole(name: str, value: Any) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(value, bool):
-        raise ValueError(f"{name} is a whole number from 1, not {value!r}")
-    return number
 
 
 def _observation_space(layout: Layout, dtype: np.dtype[Any]) -> spaces.Space[Any]:

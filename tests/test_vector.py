@@ -468,7 +468,12 @@ BAD_RESETS: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
     ([1, 2], {}, ValueError, "2 seeds do not fit 3 rows"),
     (1.5, {}, TypeError, "a seed is an integer"),
     (None, {"decks": [[0] * 20] * 3}, ValueError, "row 0: deck must be a permutation"),
-    (None, {"decks": [list(range(20))]}, ValueError, "1 decks do not fit 3 rows"),
+    (
+        None,
+        {"decks": [list(range(20))]},
+        ValueError,
+        r"decks must have shape \(3, 20\).* not \(1, 20\)",
+    ),
     (None, {"deck": [1], "decks": [[1]] * 3}, ValueError, "deck for all rows or decks, not both"),
     (None, {"forehands": [0, 2, 1]}, ValueError, "row 1: forehand is 0 or 1, not 2"),
     (None, {"positions": [None, {"trump": "X"}, None]}, ValueError, "row 1: position"),
