@@ -1,0 +1,1 @@
+"""The tests, and the scripts that compare more than a test run has time for."""

@@ -810,7 +810,7 @@ def test_positions_that_are_over_are_refused() -> None:
 
 
 def pickled(env: SchnapsenAECEnv) -> SchnapsenAECEnv:
-    return pickle.loads(pickle.dumps(env))
+    return pickle.loads(pickle.dumps(env))  # noqa: S301  # the test's own bytes
 
 
 def restored(env: SchnapsenAECEnv) -> SchnapsenAECEnv:
@@ -818,7 +818,7 @@ def restored(env: SchnapsenAECEnv) -> SchnapsenAECEnv:
     other = schnapsen_v0.env(rules="pagat", episode="match", suits="canonical", target=3)
     other.reset(seed=99)
     other.step(int(other.infos[other.agent_selection]["action_mask"].argmax()))
-    other.set_state(pickle.loads(pickle.dumps(env.get_state())))
+    other.set_state(pickle.loads(pickle.dumps(env.get_state())))  # noqa: S301  # the test's own bytes
     return other
 
 
@@ -937,7 +937,7 @@ def test_parallel_env_copies_continue_alike() -> None:
     env: Any = schnapsen_v0.parallel_env(rules="pagat")
     env.reset(seed=4)
     state = env.get_state()
-    copies = [env, env.clone(), copy.deepcopy(env), pickle.loads(pickle.dumps(env))]
+    copies = [env, env.clone(), copy.deepcopy(env), pickle.loads(pickle.dumps(env))]  # noqa: S301  # the test's own bytes
     restored: Any = schnapsen_v0.parallel_env(rules="pagat")
     restored.reset(seed=9)
     restored.set_state(state)

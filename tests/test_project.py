@@ -217,7 +217,7 @@ def test_python_in_documents_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     # The empty lines make a traceback point at the document's own line.
-    exec(compile("\n" * line + code, str(path), "exec"), {"__name__": "__main__"})
+    exec(compile("\n" * line + code, str(path), "exec"), {"__name__": "__main__"})  # noqa: S102  # the project's own documents
 
 
 def test_readme_has_a_runnable_example() -> None:
@@ -288,7 +288,7 @@ def test_files_named_in_documents_exist(path: Path) -> None:
 def _repository_files() -> list[Path]:
     """The text files that git tracks or would track, or all but build leftovers without git."""
     listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],  # noqa: S607  # git, wherever it is
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -36,7 +36,7 @@ REASONS: Final = {
 
 @pytest.mark.parametrize("name", RULES)
 def test_random_deals_agree_action_by_action(name: str) -> None:
-    rng = random.Random(f"deals {name}")
+    rng = random.Random(f"deals {name}")  # noqa: S311  # no secret depends on it
     reasons = Counter[str]()
     for number in range(DEALS):
         difference = play_deal(RULES[name], rng, reasons=reasons)
@@ -45,7 +45,7 @@ def test_random_deals_agree_action_by_action(name: str) -> None:
 
 
 def test_random_deals_agree_under_random_rule_sets() -> None:
-    rng = random.Random("rule sets")
+    rng = random.Random("rule sets")  # noqa: S311  # no secret depends on it
     reasons = Counter[str]()
     for _ in range(600):
         rules = random_rules(rng)
@@ -87,14 +87,14 @@ def test_the_comparison_notices_a_change_of_any_field(
         original(self, changed, deck, forehand)
 
     monkeypatch.setattr(referee.Deal, "__init__", play_by_other_rules)
-    rng = random.Random(f"change of {field}")
+    rng = random.Random(f"change of {field}")  # noqa: S311  # no secret depends on it
     assert any(play_deal(rules, rng) is not None for _ in range(2000))
 
 
 @pytest.mark.parametrize("name", RULES)
 def test_matches_agree_deal_by_deal(name: str) -> None:
     """Whole matches: who deals, the score, who wins, and what is reported of the loser."""
-    rng = random.Random(f"matches {name}")
+    rng = random.Random(f"matches {name}")  # noqa: S311  # no secret depends on it
     reported = set[str]()
     for number in range(120):
         rules = replace(RULES[name], target=rng.choice((3, 5, 7, 11)))

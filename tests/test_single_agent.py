@@ -361,7 +361,7 @@ def test_a_deal_that_the_opponent_ends_before_the_learner_can_act() -> None:
 
 
 def pickled(env: SchnapsenEnv) -> SchnapsenEnv:
-    return pickle.loads(pickle.dumps(env))
+    return pickle.loads(pickle.dumps(env))  # noqa: S301  # the test's own bytes
 
 
 @pytest.mark.parametrize(
@@ -576,6 +576,8 @@ def test_vector_seeds() -> None:
     )
     with pytest.raises(ValueError, match="2 seeds"):
         first.reset(seed=[1, 2])
+    with pytest.raises(ValueError, match=r"options is a dict .* not \[1\]"):
+        first.reset(options=[1])  # pyright: ignore[reportArgumentType] - which is the fault
 
 
 def test_vector_steps_that_are_refused_change_nothing() -> None:
@@ -589,6 +591,7 @@ def test_vector_steps_that_are_refused_change_nothing() -> None:
         ([*legal[:2], CLAIM], IllegalActionError, "illegal action claim"),
         ([*legal[:2], 27], IllegalActionError, "0 to 26"),
         ([-1, *legal[1:]], IllegalActionError, "0 to 26"),
+        (np.array([0, 0, 2**63 + 5], np.uint64), IllegalActionError, f"illegal action {2**63 + 5}"),
         (legal[:2], ValueError, "shape"),
         (legal.astype(float), TypeError, "astype"),
     ):
@@ -634,7 +637,7 @@ def test_vector_copies_continue_alike(opponent: str) -> None:
     vector.reset(seed=0)
     for _ in range(4):
         vector.step(vector.action_masks().argmax(axis=1))
-    twins = [vector.clone(), pickle.loads(pickle.dumps(vector))]
+    twins = [vector.clone(), pickle.loads(pickle.dumps(vector))]  # noqa: S301  # the test's own bytes
     twins.append(SchnapsenOpponentVectorEnv(5, opponent=vector.opponent, episode="match"))
     twins[-1].set_state(vector.get_state())
     for _ in range(60):
@@ -646,6 +649,24 @@ def test_vector_copies_continue_alike(opponent: str) -> None:
             np.testing.assert_array_equal(same_rewards, rewards)
     with pytest.raises(ValueError, match="same arguments"):
         SchnapsenOpponentVectorEnv(4, episode="match").set_state(vector.get_state())
+
+
+@pytest.mark.parametrize("make", [SchnapsenEnv, lambda: SchnapsenOpponentVectorEnv(2)])
+def test_what_is_no_state_is_refused(make: Any) -> None:
+    env = make()
+    env.reset(seed=0)
+    state = env.get_state()
+    array = "_lane" if isinstance(env, SchnapsenEnv) else "_lanes"
+    for junk, message in (
+        (5, "state must be a dict with kept, opponent, settings, .* not a int"),
+        ({}, "not one with nothing"),
+        (state | {"kept": None}, r"state\['kept'\] must be a dict .* not a NoneType"),
+        (state | {"kept": {}}, r"state\['kept'\] must be a dict .* not one with nothing"),
+        (state | {"kept": state["kept"] | {array: 1}}, rf"\['{array}'\] must be int64\[.*, not 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            env.set_state(junk)
+    env.set_state(state)
 
 
 def test_vector_boards_and_arguments() -> None:

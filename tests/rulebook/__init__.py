@@ -1,0 +1,1 @@
+"""The rules, one test for each sentence that can be played."""
