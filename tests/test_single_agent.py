@@ -680,7 +680,7 @@ def test_vector_boards_and_arguments() -> None:
     assert vector.records.shape == (2, r.RECORD_SIZE)
     assert vector.rules is RULES["duel"]
     assert vector.layout.size == BASE_SIZE
-    with pytest.raises(ValueError, match="at least 1"):
+    with pytest.raises(ValueError, match="num_envs is a whole number from 1, not 0"):
         SchnapsenOpponentVectorEnv(0)
     silent = SchnapsenOpponentVectorEnv(2)
     silent.reset()

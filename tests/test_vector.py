@@ -772,27 +772,27 @@ def changed(state: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
     return state | {part: state[part] | values}
 
 
-@pytest.mark.parametrize(
-    ("spoil", "message"),
-    [
-        (lambda _: None, "state must be a dict with arrays, kept, settings.* not a NoneType"),
-        (lambda state: [state], "not a list"),
-        (lambda _: {}, "not one with nothing"),
-        (lambda _: {"settings": 1, "kept": 2}, "not one with settings, kept"),
-        (lambda state: state | {"arrays": 7}, r"state\['arrays'\] must be a dict .* not a int"),
-        (lambda state: state | {"kept": {"_chance": 1}}, r"state\['kept'\] must be a dict"),
-        (lambda state: changed(state, "arrays", over=None), "the state is of 1 rows"),
-        (
-            lambda state: changed(state, "arrays", lengths=np.zeros(3)),
-            r"state\['arrays'\]\['lengths'\] must be int64\[3\], not float64\[3\]",
-        ),
-        (
-            lambda state: changed(state, "arrays", masks=[1, 2]),
-            r"\['masks'\] must be int8\[3, 27\], not \[1, 2\]",
-        ),
-        (lambda state: changed(state, "kept", _masks=None), r"\['kept'\]\['_masks'\] must be int8"),
-    ],
-)
+NO_STATES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
+    (lambda _: None, "state must be a dict with arrays, kept, settings.* not a NoneType"),
+    (lambda state: [state], "not a list"),
+    (lambda _: {}, "not one with nothing"),
+    (lambda _: {"settings": 1, "kept": 2}, "not one with settings, kept"),
+    (lambda state: state | {"arrays": 7}, r"state\['arrays'\] must be a dict .* not a int"),
+    (lambda state: state | {"kept": {"_chance": 1}}, r"state\['kept'\] must be a dict"),
+    (lambda state: changed(state, "arrays", over=None), "the state is of 1 rows"),
+    (
+        lambda state: changed(state, "arrays", lengths=np.zeros(3)),
+        r"state\['arrays'\]\['lengths'\] must be int64\[3\], not float64\[3\]",
+    ),
+    (
+        lambda state: changed(state, "arrays", masks=[1, 2]),
+        r"\['masks'\] must be int8\[3, 27\], not \[1, 2\]",
+    ),
+    (lambda state: changed(state, "kept", _masks=None), r"\['kept'\]\['_masks'\] must be int8"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "message"), NO_STATES)
 def test_what_is_no_state_is_refused_and_changes_nothing(
     spoil: Callable[[dict[str, Any]], Any], message: str
 ) -> None:
