@@ -657,13 +657,14 @@ def test_what_is_no_state_is_refused(make: Any) -> None:
     env.reset(seed=0)
     state = env.get_state()
     array = "_lane" if isinstance(env, SchnapsenEnv) else "_lanes"
-    for junk, message in (
+    refused: list[tuple[Any, str]] = [
         (5, "state must be a dict with kept, opponent, settings, .* not a int"),
         ({}, "not one with nothing"),
         (state | {"kept": None}, r"state\['kept'\] must be a dict .* not a NoneType"),
         (state | {"kept": {}}, r"state\['kept'\] must be a dict .* not one with nothing"),
         (state | {"kept": state["kept"] | {array: 1}}, rf"\['{array}'\] must be int64\[.*, not 1"),
-    ):
+    ]
+    for junk, message in refused:
         with pytest.raises(ValueError, match=message):
             env.set_state(junk)
     env.set_state(state)
