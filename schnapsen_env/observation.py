@@ -280,7 +280,7 @@ def _sort_key(seen: View, suit: int) -> int:
 
 
 @compiled
-def _first_seen(record: Record, seat: int) -> int:
+def first_seen_of(record: Record, seat: int) -> int:
     """When each suit was first played or declared, and first drawn by ``seat``: a byte a suit.
 
     Suits of which a player sees the same cards may still differ in their history. No two suits have
@@ -341,7 +341,8 @@ def suit_order(seen: View, suits_code: int, first_seen: int) -> int:
 
 
 @compiled
-def _rename_cards(cards: int, order: int) -> int:
+def rename_cards(cards: int, order: int) -> int:
+    """A set of cards by the names that ``order`` gives the suits."""
     if order == _NATURAL_ORDER:
         return cards
     renamed = 0
@@ -365,7 +366,7 @@ def _rename_suits(suits: int, order: int) -> int:
 def _rename_actions(actions: int, order: int) -> int:
     if order == _NATURAL_ORDER:
         return actions
-    cards = _rename_cards(actions & ((1 << NUM_CARDS) - 1), order)
+    cards = rename_cards(actions & ((1 << NUM_CARDS) - 1), order)
     suits = _rename_suits(actions >> FIRST_DECLARE & ((1 << NUM_SUITS) - 1), order)
     return cards | suits << FIRST_DECLARE | (actions >> EXCHANGE) << EXCHANGE
 
@@ -381,7 +382,7 @@ def natural_action(
     if suits_code == NATURAL or action >= EXCHANGE:
         return action
     seat = record[r.TO_MOVE]
-    first_seen = _first_seen(record, seat) if suits_code == CANONICAL and history else 0
+    first_seen = first_seen_of(record, seat) if suits_code == CANONICAL and history else 0
     order = suit_order(view(record, codes, seat, memory), suits_code, first_seen)
     return action_in_natural_order(order, action)
 
@@ -433,15 +434,15 @@ def _flags(seen: View, order: int) -> int:
 
 @compiled
 def _write_view(seen: View, order: int, scaled: int, out: Any) -> None:
-    store_bits(out, _HAND, _rename_cards(seen.cards.hand, order), NUM_CARDS)
-    store_bits(out, _OWN_WON, _rename_cards(seen.cards.own_won, order), NUM_CARDS)
-    store_bits(out, _OTHER_WON, _rename_cards(seen.cards.other_won, order), NUM_CARDS)
-    store_bits(out, _OTHER_KNOWN, _rename_cards(seen.cards.other_known, order), NUM_CARDS)
-    store_bits(out, _CANNOT_HOLD, _rename_cards(seen.cards.other_cannot_hold, order), NUM_CARDS)
-    store_bits(out, _UNSEEN, _rename_cards(seen.cards.unseen, order), NUM_CARDS)
-    store_bits(out, _LAST, _rename_cards(seen.cards.last_trick, order), NUM_CARDS)
-    store_bits(out, _TURNED_UP, _rename_cards(bit(seen.cards.turned_up), order), NUM_CARDS)
-    store_bits(out, _LED, _rename_cards(bit(seen.cards.led), order), NUM_CARDS)
+    store_bits(out, _HAND, rename_cards(seen.cards.hand, order), NUM_CARDS)
+    store_bits(out, _OWN_WON, rename_cards(seen.cards.own_won, order), NUM_CARDS)
+    store_bits(out, _OTHER_WON, rename_cards(seen.cards.other_won, order), NUM_CARDS)
+    store_bits(out, _OTHER_KNOWN, rename_cards(seen.cards.other_known, order), NUM_CARDS)
+    store_bits(out, _CANNOT_HOLD, rename_cards(seen.cards.other_cannot_hold, order), NUM_CARDS)
+    store_bits(out, _UNSEEN, rename_cards(seen.cards.unseen, order), NUM_CARDS)
+    store_bits(out, _LAST, rename_cards(seen.cards.last_trick, order), NUM_CARDS)
+    store_bits(out, _TURNED_UP, rename_cards(bit(seen.cards.turned_up), order), NUM_CARDS)
+    store_bits(out, _LED, rename_cards(bit(seen.cards.led), order), NUM_CARDS)
     store_bits(out, _FLAGS, _flags(seen, order), _NUM_FLAGS)
     n = _NUMBERS
     _write_number(out, n, seen.tally.own_points, _MOST_POINTS, scaled)
@@ -466,11 +467,11 @@ def _write_view(seen: View, order: int, scaled: int, out: Any) -> None:
 
 @compiled
 def _write_history(record: Record, seat: int, order: int, out: Any) -> None:
-    store_bits(out, _FIRST_TURNED_UP, _rename_cards(bit(first_turned_up(record)), order), NUM_CARDS)
+    store_bits(out, _FIRST_TURNED_UP, rename_cards(bit(first_turned_up(record)), order), NUM_CARDS)
     out[_DRAWS:_FULL_SIZE] = 0
     for trick in range(_NUM_DRAWS):
         if own_draw(record, seat, trick) != r.NONE:
-            drawn = _rename_cards(bit(own_draw(record, seat, trick)), order)
+            drawn = rename_cards(bit(own_draw(record, seat, trick)), order)
             store_bits(out, _DRAWS + NUM_CARDS * trick, drawn, NUM_CARDS)
     for index in range(record[r.NUM_TAKEN]):
         action, actor = event(record, index)
@@ -505,7 +506,7 @@ def encode(
         mask: ``int8[27]``; all zeros unless ``seat`` is to move.
     """
     seen = view(record, codes, seat, memory)
-    first_seen = _first_seen(record, seat) if suits_code == CANONICAL and history else 0
+    first_seen = first_seen_of(record, seat) if suits_code == CANONICAL and history else 0
     order = suit_order(seen, suits_code, first_seen)
     _write_view(seen, order, scaled, out)
     if history:

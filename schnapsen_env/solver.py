@@ -351,6 +351,30 @@ def solve_actions(
             values[action] = value if same_player else -value
 
 
+@compiled_apart
+def solve_exhausted(
+    records: Record,
+    codes: Codes,
+    space: Workspace,
+    values: npt.NDArray[np.float32],
+    solved: npt.NDArray[np.bool_],
+) -> None:
+    """Solve those of N running deals whose talon is exhausted, where both hands are known.
+
+    Args:
+        records: ``int64[N, R]``, left as they are.
+        codes: ``Rules.codes()``.
+        space: from :func:`new_workspace`; 10 table bits suffice.
+        values: ``float32[N]``; game points for the player to move are written where solved.
+        solved: ``bool[N]``, is filled: whether the talon is exhausted.
+    """
+    for row in range(len(records)):
+        record = records[row]
+        solved[row] = record[r.TALON_STATE] == r.EXHAUSTED and record[r.END_REASON] == 0
+        if solved[row]:
+            values[row] = solve_record(record, codes, space)
+
+
 # ---------------------------------------------------------------------------- for Python callers
 
 

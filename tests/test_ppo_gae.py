@@ -42,6 +42,18 @@ def test_advantages_by_hand() -> None:
     torch.testing.assert_close(returns, expected + VALUES[:-1])
 
 
+def test_nothing_beyond_an_exact_value_is_looked_at() -> None:
+    # As above, but the value at t=2 is exact: what comes after it does not reach t=1.
+    # t=2: A = -1.0 as before
+    # t=1: delta = -(-0.3) - 0.4     = -0.1   A = -0.1
+    # t=0: delta = +0.4 - 0.5        = -0.1   A = -0.1 + 0.5 * (-0.1) = -0.15
+    exact = torch.tensor([False, False, True, False, False, False, False])[:, None]
+    advantages, _ = generalised_advantages(
+        REWARDS, VALUES, DONES, TO_PLAY, gamma=1.0, gae_lambda=0.5, exact=exact
+    )
+    torch.testing.assert_close(advantages, column(-0.15, -0.1, -1.0, 1.4, -0.6, -0.6))
+
+
 def test_discount_by_hand() -> None:
     # gamma 0.9, lambda 1/2: t=3 gives 1.4 as before, then
     # t=2: delta = -0.9 * 0.6 + 0.3 = -0.24   A = -0.24 - 0.45 * 1.4     = -0.87

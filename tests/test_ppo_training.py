@@ -86,6 +86,46 @@ def test_a_resumed_run_equals_one_that_never_stopped(tmp_path: Path) -> None:
     assert [line["timesteps"] for line in untimed[0]] == [512 * (i + 1) for i in range(6)]
 
 
+def test_a_critic_that_sees_all_cards_is_resumed_too(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {
+        "critic": "state",
+        "critic_hidden_sizes": (24,),
+        "exact_endgames": True,
+        "eval_interval": 0,
+        "final_eval_deals": 0,
+    }
+    whole = start(tmp_path / "whole", **settings)
+    whole.run()
+    first = start(tmp_path / "parts", **settings)
+    first.run(until=2 * 512)
+    second = Trainer.resume(tmp_path / "parts", resumed_config(tmp_path / "parts"))
+    second.run()
+    assert whole.learner.critic is not None
+    assert second.learner.critic is not None
+    for one, other in zip(whole.learner.parameters(), second.learner.parameters(), strict=True):
+        assert torch.equal(one, other)
+    before = Learner(whole.config).critic
+    assert before is not None
+    moved = [
+        not torch.equal(one, other)
+        for one, other in zip(before.parameters(), whole.learner.critic.parameters(), strict=True)
+    ]
+    assert all(moved)
+
+
+def test_values_of_exhausted_deals_are_the_solvers() -> None:
+    learner = Learner(replace(TINY, exact_endgames=True))
+    rollout, _ = learner.collector.collect(learner.network)
+    assert rollout.exact.any()
+    assert not rollout.exact.all()
+    known = rollout.values[rollout.exact]
+    assert torch.equal(known, known.round())
+    assert known.abs().max() <= 3
+    plain = Learner(TINY).collector.collect(Learner(TINY).network)[0]
+    assert not plain.exact.any()
+    assert torch.equal(plain.values[~rollout.exact], rollout.values[~rollout.exact])
+
+
 def test_going_on_from_an_earlier_checkpoint_drops_the_later_lines(tmp_path: Path) -> None:
     run = tmp_path / "run"
     start(run).run()

@@ -18,7 +18,14 @@ from schnapsen_env.engine import record as r
 from schnapsen_env.engine.match import game_points
 from schnapsen_env.engine.play import legal, step
 from schnapsen_env.position import Position
-from schnapsen_env.solver import new_workspace, solve, solve_actions, solve_record
+from schnapsen_env.solver import (
+    new_workspace,
+    solve,
+    solve_actions,
+    solve_exhausted,
+    solve_record,
+)
+from schnapsen_env.vector import SchnapsenVectorEnv
 
 ENDGAMES = json.loads((Path(__file__).parent / "golden" / "endgames.json").read_text())
 
@@ -171,3 +178,23 @@ def test_bad_input_is_refused_by_name() -> None:
         )
     with pytest.raises(ValueError, match="deal is over"):
         solve(Position.from_text(str(engine.position_of(record))), "duel")
+
+
+def test_exhausted_deals_of_a_batch_are_solved() -> None:
+    env = SchnapsenVectorEnv(256, rules="pagat_auto")
+    env.reset(seed=4)
+    codes, space = env.rules.codes(), new_workspace(10)
+    solved_deals = 0
+    for _ in range(25):
+        values, solved = np.full(256, 9.0, dtype=np.float32), np.zeros(256, dtype=np.bool_)
+        before = env.records.copy()
+        solve_exhausted(env.records, codes, space, values, solved)
+        assert (env.records == before).all()
+        exhausted = env.records[:, r.TALON_STATE] == r.EXHAUSTED
+        assert (solved == exhausted).all()
+        assert (values[~solved] == 9.0).all()
+        for row in np.flatnonzero(solved)[:4]:
+            assert values[row] == solve(engine.position_of(env.records[row]), "pagat_auto").value
+            solved_deals += 1
+        env.step(env.sample_actions())
+    assert solved_deals > 20

@@ -51,6 +51,10 @@ class Config:
     # ------------------------------------------------------------------------------ the network
     hidden_sizes: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, which policy and value share."""
+    critic: Literal["shared", "state"] = "shared"
+    """What estimates values in training: the policy's own network, or one that sees all cards."""
+    critic_hidden_sizes: tuple[int, ...] = (256, 256)
+    """Widths of the hidden layers of the critic that sees all cards."""
 
     # --------------------------------------------------------------------------------- rollouts
     num_envs: int = 1024
@@ -61,6 +65,8 @@ class Config:
     """Discount; 1 because a deal is short and what counts is its game points."""
     gae_lambda: float = 0.97
     """Decay of generalised advantage estimation: 0 trusts the values, 1 the results."""
+    exact_endgames: bool = False
+    """Take the values of positions without a talon from the solver, which knows them exactly."""
 
     # ---------------------------------------------------------------------------------- updates
     update_epochs: int = 2
@@ -124,9 +130,11 @@ class Config:
             self._require(name, getattr(self, name) >= 0, "must not be negative")
         for name in ("gamma", "gae_lambda"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
-        self._require("hidden_sizes", bool(self.hidden_sizes), "needs one layer or more")
-        widths = all(0 < width <= _WIDEST for width in self.hidden_sizes)
-        self._require("hidden_sizes", widths, f"needs widths from 1 to {_WIDEST}")
+        for name in ("hidden_sizes", "critic_hidden_sizes"):
+            sizes = getattr(self, name)
+            self._require(name, bool(sizes), "needs one layer or more")
+            widths = all(0 < width <= _WIDEST for width in sizes)
+            self._require(name, widths, f"needs widths from 1 to {_WIDEST}")
         self._require("target_kl", self.target_kl is None or self.target_kl > 0, "must be positive")
         self._require("eval_deals", self.eval_deals != 1, "must be 2 or more for an interval")
         self._require("final_eval_deals", self.final_eval_deals != 1, "must be 0, or 2 or more")
@@ -167,7 +175,9 @@ _NOT_NEGATIVE: Final = (
 
 #: What a continued run cannot be told anew: the network, the deals and the count of decisions would
 #: not fit any more. Anything else may be changed, and with no change a run goes on exactly.
-FIXED_ON_RESUME: Final = ("seed", "rules", "suits", "hidden_sizes", "num_envs", "num_steps")
+FIXED_ON_RESUME: Final = (
+    "seed rules suits hidden_sizes critic critic_hidden_sizes num_envs num_steps"
+).split()
 
 
 # ------------------------------------------------------------------------- reading and checking
@@ -207,7 +217,8 @@ def config_from_dict(values: Mapping[str, Any], source: str = "config") -> Confi
 def config_to_dict(config: Config) -> dict[str, Any]:
     """The configuration as plain values that JSON and YAML can hold."""
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    values["hidden_sizes"] = list(config.hidden_sizes)
+    for name in ("hidden_sizes", "critic_hidden_sizes"):
+        values[name] = list(values[name])
     return values
 
 

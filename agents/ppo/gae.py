@@ -38,6 +38,7 @@ def generalised_advantages(
     to_play: Tensor,
     gamma: float,
     gae_lambda: float,
+    exact: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Advantages and the value targets that go with them.
 
@@ -49,15 +50,20 @@ def generalised_advantages(
         to_play: ``int[T + 1, N]``, the seat to move.
         gamma: discount.
         gae_lambda: decay of the estimate.
+        exact: ``bool[T + 1, N]``, whether a value is the true one. Nothing beyond it is then looked
+            at: the rest of the deal could only add noise.
 
     Returns:
         Advantages and returns, ``float32[T, N]`` each, in the view of the player who moved.
     """
     carry = turn_signs(to_play) * gamma * ~dones
+    decay = carry * gae_lambda
+    if exact is not None:
+        decay = decay * ~exact[1:]
     advantages = torch.zeros_like(rewards)
     last = torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
         delta = rewards[t] + carry[t] * values[t + 1] - values[t]
-        last = delta + carry[t] * gae_lambda * last
+        last = delta + decay[t] * last
         advantages[t] = last
     return advantages, advantages + values[:-1]

@@ -14,10 +14,6 @@ which self-play unlearns to close the talon and never finds back, see :mod:`agen
 Letters: ``T`` steps, ``N`` deals, ``M`` decisions of a minibatch.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -32,7 +28,7 @@ from agents.ppo.config import Config
 from agents.ppo.errors import ConfigError, NonFiniteLossError
 from agents.ppo.gae import generalised_advantages
 from agents.ppo.masking import MaskedPolicy
-from agents.ppo.network import PolicyValueNet
+from agents.ppo.network import PolicyValueNet, StateCritic
 from agents.ppo.rollout import Collector, PlayCounts, Rollout
 from schnapsen_env.observation import Layout
 
@@ -69,6 +65,8 @@ class Minibatch:
 
     #: ``uint8[M, F]``
     observations: Tensor
+    #: ``uint8[M, H]``
+    hidden: Tensor
     #: ``int8[M, A]``
     masks: Tensor
     #: ``int64[M]``
@@ -116,13 +114,24 @@ class Learner:
         self.network = PolicyValueNet(
             self.layout, config.hidden_sizes, torch.Generator().manual_seed(weights)
         ).to(self.device)
-        self.optimizer = torch.optim.Adam(
-            self.network.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True
+        #: Sees all cards; None where policy and value share the network.
+        self.critic: StateCritic | None = None
+        if config.critic == "state":
+            generator = torch.Generator().manual_seed(weights + 1)
+            self.critic = StateCritic(self.layout, config.critic_hidden_sizes, generator)
+            self.critic.to(self.device)
+        self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
+            self.parameters(), lr=config.learning_rate, eps=config.adam_eps, fused=True
         )
         #: Draws actions and minibatches; on the CPU, so that a run can move between devices.
         self.generator = torch.Generator().manual_seed(chance)
         self.collector = Collector(config, cards, self.generator, self.device)
         self.iteration = 0
+
+    def parameters(self) -> list[nn.Parameter]:
+        """Everything that is learnt: the network's weights, and the critic's if there is one."""
+        learnt = list(self.network.parameters())
+        return learnt + (list(self.critic.parameters()) if self.critic is not None else [])
 
     @property
     def timesteps(self) -> int:
@@ -144,7 +153,7 @@ class Learner:
         now = coefficients(config, self.iteration / config.num_iterations)
 
         with self._autocast():
-            rollout, counts = self.collector.collect(self.network)
+            rollout, counts = self.collector.collect(self.network, self.critic)
 
         advantages, returns = generalised_advantages(
             rollout.rewards,
@@ -153,13 +162,14 @@ class Learner:
             rollout.to_play,
             config.gamma,
             config.gae_lambda,
+            rollout.exact,
         )
 
         batch = _flatten(rollout, advantages, returns)
         history: list[dict[str, Tensor]] = []
         for _ in range(config.update_epochs):
             order = torch.randperm(config.batch_size, generator=self.generator).to(self.device)
-            for chosen in order.split(config.minibatch_size):
+            for chosen in torch.split(order, config.minibatch_size):
                 with self._autocast():
                     losses = self.losses(_take(batch, chosen))
                 grad_norm = self.descend(losses, now)
@@ -193,6 +203,10 @@ class Learner:
             clipped_error = (minibatch.values + moved - minibatch.returns) ** 2
             squared_error = torch.maximum(squared_error, clipped_error)
         value_loss = 0.5 * squared_error.mean()
+        if self.critic is not None:
+            # The network goes on learning the value as well: it shapes what the policy sees.
+            estimates = self.critic(minibatch.observations, minibatch.hidden)
+            value_loss = value_loss + 0.5 * ((estimates - minibatch.returns) ** 2).mean()
 
         with torch.no_grad():
             # The low-variance estimate of KL(old || new): http://joschu.net/blog/kl-approx.html
@@ -222,8 +236,8 @@ class Learner:
         )
         self._require_finite(loss, losses, now)
         self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        grad_norm = nn.utils.clip_grad_norm_(self.network.parameters(), config.max_grad_norm)
+        torch.autograd.backward(loss)
+        grad_norm = nn.utils.clip_grad_norm_(self.parameters(), config.max_grad_norm)
         if not torch.isfinite(grad_norm):
             raise NonFiniteLossError(f"the gradient is {grad_norm.item()} {self._moment(now)}")
         for group in self.optimizer.param_groups:
@@ -255,6 +269,7 @@ class Learner:
         """Everything beside the weights that a continued run needs: tensors and plain values."""
         return {
             "iteration": self.iteration,
+            "critic": self.critic.state_dict() if self.critic is not None else {},
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "deals": self.collector.state(),
@@ -267,6 +282,8 @@ class Learner:
             ValueError, RuntimeError, KeyError: they are of another network or another run.
         """
         self.network.load_state_dict(weights)
+        if self.critic is not None:
+            self.critic.load_state_dict(state["critic"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"])
         self.collector.restore(state["deals"])
@@ -276,7 +293,8 @@ class Learner:
 def _flatten(rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch:
     """The N * T decisions of a rollout as one batch."""
     return Minibatch(
-        observations=rollout.observations.flatten(0, 1),
+        observations=rollout.observations[:-1].flatten(0, 1),
+        hidden=rollout.hidden[:-1].flatten(0, 1),
         masks=rollout.masks.flatten(0, 1),
         actions=rollout.actions.flatten(),
         log_probs=rollout.log_probs.flatten(),

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.hidden import HIDDEN_SIZE
 from schnapsen_env.observation import Layout
 
 #: What single deals never vary. The network is not connected to these features, so that a match
@@ -40,31 +41,21 @@ class PolicyValueNet(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        scale = torch.as_tensor(layout.scale)
-        for field in layout.fields:
-            if field.name in UNUSED_FIELDS:
-                scale[field.offset : field.offset + field.size] = 0.0
+        scale = _input_scale(layout)
         self.register_buffer("scale", scale, persistent=False)
         sizes = (layout.size, *hidden_sizes, NUM_ACTIONS + 1)
-        self.layers = nn.ModuleList(nn.Linear(before, after) for before, after in pairwise(sizes))
-        self._initialise(generator)
+        self.layers = _layers(sizes, generator)
+        with torch.no_grad():
+            # A policy close to uniform, and values of the size of game points.
+            head = self.linear_layers()[-1].weight
+            nn.init.orthogonal_(head[:NUM_ACTIONS], gain=0.01, generator=generator)
+            nn.init.orthogonal_(head[NUM_ACTIONS:], gain=1.0, generator=generator)
+            # Without an input there is no gradient, so these columns stay 0 for ever.
+            self.linear_layers()[0].weight[:, scale == 0] = 0.0
 
     def linear_layers(self) -> list[nn.Linear]:
         """The layers from first to last."""
         return cast("list[nn.Linear]", list(self.layers))
-
-    def _initialise(self, generator: torch.Generator | None) -> None:
-        layers = self.linear_layers()
-        with torch.no_grad():
-            for layer in layers:
-                nn.init.orthogonal_(layer.weight, gain=math.sqrt(2), generator=generator)
-                nn.init.zeros_(layer.bias)
-            # A policy close to uniform, and values of the size of game points.
-            head = layers[-1].weight
-            nn.init.orthogonal_(head[:NUM_ACTIONS], gain=0.01, generator=generator)
-            nn.init.orthogonal_(head[NUM_ACTIONS:], gain=1.0, generator=generator)
-            # Without an input there is no gradient, so these columns stay 0 for ever.
-            layers[0].weight[:, self.scale == 0] = 0.0
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Logits ``float[B, A]`` and values ``float32[B]`` of the player to move, in game points.
@@ -72,12 +63,80 @@ class PolicyValueNet(nn.Module):
         Args:
             observations: ``uint8[B, F]``, an observation's whole numbers.
         """
-        first, *others = self.linear_layers()
-        dtype = first.weight.dtype
-        if torch.is_autocast_enabled(observations.device.type):
-            dtype = torch.get_autocast_dtype(observations.device.type)
-        # The scale goes to the weights, which are few; whole numbers below 256 are exact in bf16.
-        out = linear(observations.to(dtype), first.weight * self.scale, first.bias)
-        for layer in others:
-            out = layer(out.relu())
+        out = _apply(self.linear_layers(), observations, self.scale)
         return out[:, :NUM_ACTIONS], out[:, NUM_ACTIONS].float()
+
+
+class StateCritic(nn.Module):
+    """A multilayer perceptron that estimates the value with all cards in sight; training only.
+
+    It may see what the players do not, since its estimates are compared with results and never
+    reach an action. What is left to chance in its eyes is only what the players choose, so that
+    advantages are far less noisy than with a critic that has to guess the talon.
+
+    Args:
+        layout: of the observation, one part of its input.
+        hidden_sizes: widths of the hidden layers.
+        generator: draws the initial weights.
+    """
+
+    #: ``float32[F + H]``, as in :class:`PolicyValueNet`.
+    scale: Tensor
+
+    def __init__(
+        self,
+        layout: Layout,
+        hidden_sizes: tuple[int, ...],
+        generator: torch.Generator | None = None,
+    ) -> None:
+        super().__init__()
+        scale = torch.cat([_input_scale(layout), torch.ones(HIDDEN_SIZE)])
+        self.register_buffer("scale", scale, persistent=False)
+        self.layers = _layers((len(scale), *hidden_sizes, 1), generator)
+        with torch.no_grad():
+            head = cast("nn.Linear", self.layers[-1]).weight
+            nn.init.orthogonal_(head, gain=1.0, generator=generator)
+
+    def forward(self, observations: Tensor, hidden: Tensor) -> Tensor:
+        """Values ``float32[B]`` of the player to move, in game points.
+
+        Args:
+            observations: ``uint8[B, F]``.
+            hidden: ``uint8[B, H]``, see :mod:`schnapsen_env.hidden`.
+        """
+        layers = cast("list[nn.Linear]", list(self.layers))
+        inputs = torch.cat([observations, hidden], dim=1)
+        return _apply(layers, inputs, self.scale).squeeze(1).float()
+
+
+def _input_scale(layout: Layout) -> Tensor:
+    """``float32[F]``: whole numbers of an observation to inputs; 0 for unused features."""
+    scale = torch.as_tensor(layout.scale)
+    for field in layout.fields:
+        if field.name in UNUSED_FIELDS:
+            scale[field.offset : field.offset + field.size] = 0.0
+    return scale
+
+
+def _layers(sizes: tuple[int, ...], generator: torch.Generator | None) -> nn.ModuleList:
+    """Linear layers between ``sizes``, orthogonal and without bias, as is usual for PPO."""
+    layers = nn.ModuleList()
+    for before, after in pairwise(sizes):
+        layer = nn.Linear(before, after)
+        nn.init.orthogonal_(layer.weight, gain=math.sqrt(2), generator=generator)
+        nn.init.zeros_(layer.bias)
+        layers.append(layer)
+    return layers
+
+
+def _apply(layers: list[nn.Linear], inputs: Tensor, scale: Tensor) -> Tensor:
+    """The output of a perceptron with ReLU for whole-number inputs, ``uint8[B, I]``."""
+    first, *others = layers
+    dtype = first.weight.dtype
+    if torch.is_autocast_enabled(inputs.device.type):
+        dtype = torch.get_autocast_dtype(inputs.device.type)
+    # The scale goes to the weights, which are few; whole numbers below 256 are exact in bf16.
+    out = linear(inputs.to(dtype), first.weight * scale, first.bias)
+    for layer in others:
+        out = layer(out.relu())
+    return out

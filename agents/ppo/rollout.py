@@ -3,10 +3,6 @@
 Letters: ``T`` steps, ``N`` deals, ``F`` features of an observation, ``A = 27`` actions.
 """
 
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-# (torch's own annotations leave parts of its interface unknown.)
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -20,10 +16,12 @@ from torch import Tensor
 
 from agents.ppo.config import Config
 from agents.ppo.masking import MaskedPolicy
-from agents.ppo.network import PolicyValueNet
+from agents.ppo.network import PolicyValueNet, StateCritic
 from schnapsen_env import engine
 from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
 from schnapsen_env.cards import KING, NUM_RANKS, NUM_SUITS, QUEEN
+from schnapsen_env.hidden import HIDDEN_SIZE, write_hidden
+from schnapsen_env.solver import new_workspace, solve_exhausted
 from schnapsen_env.vector import SchnapsenVectorEnv
 
 _CLOSED_BY: Final = next(row.offset for row in engine.RECORD_TABLE if row.name == "CLOSED_BY")
@@ -31,6 +29,8 @@ _CLOSED_BY: Final = next(row.offset for row in engine.RECORD_TABLE if row.name =
 _MARRIAGE_CARDS: Final = np.array(
     [[NUM_RANKS * suit + QUEEN, NUM_RANKS * suit + KING] for suit in range(NUM_SUITS)]
 )
+#: Enough for endgames of five cards.
+_ENDGAME_TABLE_BITS: Final = 10
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Rollout:
     Observations are kept as whole numbers: 2,048 deals by 32 steps take 16 MB, as float32 62 MB.
     """
 
-    #: ``uint8[T, N, F]``, of the player to move.
+    #: ``uint8[T + 1, N, F]``, of the player to move; the last row is the bootstrap's.
     observations: Tensor
     #: ``int8[T, N, A]``
     masks: Tensor
@@ -54,25 +54,33 @@ class Rollout:
     dones: Tensor
     #: ``float32[T + 1, N]``, of the player to move.
     values: Tensor
+    #: ``bool[T + 1, N]``, whether a value is not an estimate but the true one.
+    exact: Tensor
     #: ``int8[T + 1, N]``, the seat to move.
     to_play: Tensor
+    #: ``uint8[T + 1, N, H]``, what the player to move cannot see; H = 0 without a critic for it.
+    hidden: Tensor
 
     @classmethod
-    def empty(cls, steps: int, deals: int, features: int, device: torch.device) -> Rollout:
+    def empty(
+        cls, steps: int, deals: int, features: int, hidden: int, device: torch.device
+    ) -> Rollout:
         """A rollout to be filled."""
 
         def new(*shape: int, dtype: torch.dtype) -> Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
 
         return cls(
-            observations=new(steps, deals, features, dtype=torch.uint8),
+            observations=new(steps + 1, deals, features, dtype=torch.uint8),
             masks=new(steps, deals, NUM_ACTIONS, dtype=torch.int8),
             actions=new(steps, deals, dtype=torch.int64),
             log_probs=new(steps, deals, dtype=torch.float32),
             rewards=new(steps, deals, dtype=torch.float32),
             dones=new(steps, deals, dtype=torch.bool),
             values=new(steps + 1, deals, dtype=torch.float32),
+            exact=new(steps + 1, deals, dtype=torch.bool),
             to_play=new(steps + 1, deals, dtype=torch.int8),
+            hidden=new(steps + 1, deals, hidden, dtype=torch.uint8),
         )
 
 
@@ -162,14 +170,28 @@ class Collector:
         self.num_steps = config.num_steps
         self.generator = generator
         self.device = device
+        self.sees_all = config.critic == "state"
+        self.solves = config.exact_endgames
         self.rollout = Rollout.empty(
-            config.num_steps, config.num_envs, self.env.layout.size, device
+            config.num_steps,
+            config.num_envs,
+            self.env.layout.size,
+            HIDDEN_SIZE if self.sees_all else 0,
+            device,
         )
+        self.codes = self.env.rules.codes()
+        self.workspace = new_workspace(_ENDGAME_TABLE_BITS)
         self.env.reset(seed=seed)
 
     @torch.inference_mode()
-    def collect(self, network: PolicyValueNet) -> tuple[Rollout, PlayCounts]:
+    def collect(
+        self, network: PolicyValueNet, critic: StateCritic | None = None
+    ) -> tuple[Rollout, PlayCounts]:
         """Play T steps in every deal, going on where the last call stopped.
+
+        Args:
+            network: chooses the actions.
+            critic: estimates the values in the network's place.
 
         Returns:
             The rollout, whose arrays the next call fills anew, and counts of what was played.
@@ -178,7 +200,8 @@ class Collector:
         obs, info = self.env.observe()
         for t in range(self.num_steps):
             self._note_turn(t, obs, info)
-            logits, rollout.values[t] = network(rollout.observations[t])
+            logits, values = network(rollout.observations[t])
+            self._note_values(t, values, critic)
             policy = MaskedPolicy(logits, rollout.masks[t])
             rollout.actions[t] = actions = policy.sample(self.generator)
             rollout.log_probs[t] = policy.log_prob(actions)
@@ -191,21 +214,42 @@ class Collector:
             obs, rewards, terminations, _, info = self.env.step(chosen)
             counts.count_deals(terminations, closers, rewards)
             own = rewards[np.arange(len(movers)), movers]
-            rollout.rewards[t] = torch.from_numpy(own)
-            rollout.dones[t] = torch.from_numpy(terminations)
-        rollout.to_play[self.num_steps] = torch.from_numpy(info["to_play"])
-        last = torch.from_numpy(obs["observation"]).to(self.device)
-        _, rollout.values[self.num_steps] = network(last)
+            rollout.rewards[t] = torch.as_tensor(own)
+            rollout.dones[t] = torch.as_tensor(terminations)
+        self._note_turn(self.num_steps, obs, info)
+        _, values = network(rollout.observations[self.num_steps])
+        self._note_values(self.num_steps, values, critic)
         return rollout, counts
 
     def _note_turn(self, t: int, obs: dict[str, npt.NDArray[Any]], info: dict[str, Any]) -> None:
-        self.rollout.observations[t] = torch.from_numpy(obs["observation"])
-        self.rollout.masks[t] = torch.from_numpy(obs["action_mask"])
-        self.rollout.to_play[t] = torch.from_numpy(info["to_play"])
+        """Write down what the players to move see, and what they do not."""
+        self.rollout.observations[t] = torch.as_tensor(obs["observation"])
+        self.rollout.to_play[t] = torch.as_tensor(info["to_play"])
+        if t < self.num_steps:
+            self.rollout.masks[t] = torch.as_tensor(obs["action_mask"])
+        if self.sees_all:
+            layout = self.env.layout
+            codes = (layout.memory_code, layout.suits_code, layout.history_code)
+            hidden = np.empty((len(self.env.records), HIDDEN_SIZE), dtype=np.uint8)
+            write_hidden(self.env.records, self.codes, *codes, hidden)
+            self.rollout.hidden[t] = torch.as_tensor(hidden)
+
+    def _note_values(self, t: int, values: Tensor, critic: StateCritic | None) -> None:
+        """Write down the values: the network's, the critic's, and the solver's where it knows."""
+        if critic is not None:
+            values = critic(self.rollout.observations[t], self.rollout.hidden[t])
+        self.rollout.values[t] = values
+        if self.solves:
+            exact_values = np.zeros(len(self.env.records), dtype=np.float32)
+            solved = np.zeros(len(self.env.records), dtype=np.bool_)
+            solve_exhausted(self.env.records, self.codes, self.workspace, exact_values, solved)
+            self.rollout.exact[t] = torch.as_tensor(solved)
+            known = torch.as_tensor(exact_values).to(self.device)
+            self.rollout.values[t] = torch.where(self.rollout.exact[t], known, values)
 
     def state(self) -> Tensor:
         """The running deals with their random states, ``int64[N, R]``: enough to go on from."""
-        return torch.from_numpy(self.env.records.copy())
+        return torch.as_tensor(self.env.records.copy())
 
     def restore(self, state: Tensor) -> None:
         """Go on from what :meth:`state` gave.
