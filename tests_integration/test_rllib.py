@@ -431,12 +431,15 @@ def test_the_pool_takes_in_past_selves_which_then_stay_as_they_were(
         for slot in ("past_0", "past_1"):
             assert are_equal(weights(algorithm, slot), untrained)
         kept: list[dict[str, np.ndarray]] = []
+        points: list[float] = []
         for iteration in range(1, 4):
             result = algorithm.train()
             assert result["past_selves"] == iteration
-            assert -3 <= result["env_runners"]["game_points_against_past"] <= 3
+            points.append(result["env_runners"]["game_points_against_past"])
             kept.append(weights(algorithm, rllib.MAIN))
             assert not are_equal(kept[-1], kept[-2] if len(kept) > 1 else untrained)
+        assert all(-3 <= value <= 3 for value in points)
+        assert any(points)
         # The third has taken the place of the first; the second has stayed while main learnt on.
         for slot, copy in (("past_0", kept[2]), ("past_1", kept[1])):
             assert are_equal(weights(algorithm, slot), copy)
