@@ -4,7 +4,7 @@ python -m pytest tests_integration/test_rllib.py, with the extra `rllib`
 """
 # pyright: basic
 # pyright: reportMissingImports=false, reportOptionalMemberAccess=false, reportArgumentType=false
-# pyright: reportAttributeAccessIssue=false
+# pyright: reportAttributeAccessIssue=false, reportIndexIssue=false
 
 from __future__ import annotations
 

@@ -110,10 +110,10 @@ class SchnapsenMultiAgentEnv(PettingZooEnv):
         self.render_mode = env.render_mode
         self.agents = list(AGENTS)
         self.possible_agents = list(AGENTS)
-        seen: dict[str, Any] = {
+        seen: dict[Any, Any] = {
             agent: spaces.Dict(self._renamed(env.observation_space(agent))) for agent in AGENTS
         }
-        taken: dict[str, Any] = {agent: env.action_space(agent) for agent in AGENTS}
+        taken: dict[Any, Any] = {agent: env.action_space(agent) for agent in AGENTS}
         self.observation_spaces, self.observation_space = seen, spaces.Dict(seen)
         self.action_spaces, self.action_space = taken, spaces.Dict(taken)
 
