@@ -1,6 +1,6 @@
 """What an agent is, and how a text names one.
 
-A *spec* is ``kind``, ``kind:key=value,key=value``, ``ppo:path[,key=value]`` or
+A *spec* is ``kind``, ``kind:key=value,key=value``, ``ppo:path[,key=value]`` (or ``rllib:``), or
 ``python:module:Class``. :func:`load` turns it into an agent. An agent sees the action mask and the
 default observation (:data:`schnapsen_env.observation.DEFAULT_LAYOUT`), and nothing else.
 
@@ -227,6 +227,14 @@ def _build_ppo(spec: Spec, rules: Rules, seed: int) -> object:
         ) from error
 
 
+def _build_rllib(spec: Spec, _rules: Rules, seed: int) -> object:
+    try:
+        from agents.rllib_agent import load_agent
+    except ImportError as error:
+        raise ModuleNotFoundError(f"agent {spec.text!r}: {error}", name=error.name) from error
+    return load_agent(spec.target, seed, dict(spec.options))
+
+
 def _build_python(spec: Spec, rules: Rules, seed: int) -> object:
     """Make ``Class(rules=..., seed=...)`` with whichever of the two keywords it accepts."""
     module_name, _, class_name = spec.target.partition(":")
@@ -277,6 +285,9 @@ KINDS: Final = MappingProxyType(
         "random": Kind("random", _build_random),
         "heuristic": Kind("heuristic", _build_heuristic),
         "ppo": Kind("ppo:path[,key=value]", _build_ppo, options=None, has_target=True),
+        "rllib": Kind(
+            "rllib:path[,policy=name]", _build_rllib, options=("policy", "sample"), has_target=True
+        ),
         "python": Kind("python:module:Class", _build_python, has_target=True),
     }
 )

@@ -1,0 +1,151 @@
+"""The agent that plays with a policy from a checkpoint of RLlib.
+
+RLlib's own ways to restore a checkpoint unpickle whole objects, which can run code that somebody
+put there. This agent reads weights and a description only, through
+:func:`schnapsen_env.integrations.rllib.load_module`, and runs no code of the checkpoint. That is
+also why it can play the module of this package, and no other.
+
+Letters: ``N`` positions, ``F`` features of the default observation, ``A = 27`` actions.
+"""
+
+# pyright: reportMissingImports=false, reportUnknownMemberType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.integrations import rllib
+from schnapsen_env.observation import (
+    DEFAULT_LAYOUT,
+    SUIT_ORDERS,
+    Layout,
+    action_in_natural_order,
+    relabel,
+)
+
+Floats = npt.NDArray[np.float32]
+Mask = npt.NDArray[np.int8]
+Actions = npt.NDArray[np.int64]
+
+
+class RLlibAgent:
+    """Plays the best legal action of a module, or samples from its policy.
+
+    Args:
+        module: what :func:`~schnapsen_env.integrations.rllib.load_module` gives, or
+            ``Algorithm.get_module`` while training.
+        sample: True draws from the policy instead of taking the action of the highest logit.
+        seed: where the random stream of ``sample`` starts.
+
+    Raises:
+        ValueError: the module reads other observations than agents are shown.
+    """
+
+    def __init__(
+        self, module: rllib.SchnapsenMaskedModule, *, sample: bool = False, seed: int = 0
+    ) -> None:
+        section = module.get_metadata()["schnapsen_env"]
+        features, suits = section["features"], section["suits"]
+        if features != DEFAULT_LAYOUT.size:
+            raise ValueError(
+                f"the module reads {features} features, and agents are shown "
+                f"{DEFAULT_LAYOUT.size}: train with history=False"
+            )
+        if suits not in SUIT_ORDERS:
+            raise ValueError(f"the module names suits by {suits!r}, not one of {SUIT_ORDERS}")
+        self._module = module
+        self._key: str = section["observation_key"]
+        self._suits_code = Layout(suits=suits).suits_code
+        self._sample = sample
+        self._rng = np.random.default_rng(seed)
+
+    @classmethod
+    def from_checkpoint(
+        cls,
+        path: str | Path,
+        policy: str | None = None,
+        *,
+        sample: bool = False,
+        seed: int = 0,
+    ) -> RLlibAgent:
+        """The agent of a checkpoint; arguments as in ``load_module`` and above.
+
+        Raises:
+            RLlibCheckpointError: the checkpoint cannot be read or is of another module.
+            ValueError: its module reads other observations than agents are shown.
+        """
+        return cls(rllib.load_module(path, policy), sample=sample, seed=seed)
+
+    def reset(self, seed: int) -> None:
+        """Start the random stream of ``seed``."""
+        self._rng = np.random.default_rng(seed)
+
+    def act(self, observation: Floats, action_mask: Mask) -> int:
+        """The action for one position: ``float32[F]`` and ``int8[A]`` to an id in 0-26."""
+        return int(self.act_batch(observation[None], action_mask[None])[0])
+
+    def act_batch(self, observations: Floats, action_masks: Mask) -> Actions:
+        """The actions for many positions: ``float32[N, F]``, ``int8[N, A]`` to ``int64[N]``.
+
+        Raises:
+            ValueError: nothing is legal in some row.
+        """
+        if not action_masks.any(axis=1).all():
+            raise ValueError("an action mask is all zeros: ask an agent only when it is to move")
+        seen = np.empty(observations.shape, dtype=np.float32)
+        masks = np.empty(action_masks.shape, dtype=np.int8)
+        orders = [
+            relabel(observation, mask, self._suits_code, seen[row], masks[row])
+            for row, (observation, mask) in enumerate(zip(observations, action_masks, strict=True))
+        ]
+        logits = self._logits(seen, masks)
+        if self._sample:  # the largest logit with Gumbel noise is a sample of the policy
+            logits = logits + self._rng.gumbel(size=logits.shape)
+        chosen = np.where(masks != 0, logits, -np.inf).argmax(axis=1)
+        return np.array(
+            [
+                action_in_natural_order(order, action)
+                for order, action in zip(orders, chosen, strict=True)
+            ],
+            dtype=np.int64,
+        )
+
+    def _logits(self, seen: Floats, masks: Mask) -> npt.NDArray[np.float64]:
+        """The module's masked logits, ``float64[N, A]``."""
+        import torch
+
+        batch: dict[str, Any] = {
+            "obs": {self._key: torch.from_numpy(seen), "action_mask": torch.from_numpy(masks)}
+        }
+        with torch.inference_mode():
+            outputs = self._module.forward_inference(batch)
+        logits: Floats = outputs["action_dist_inputs"].numpy()
+        if logits.shape != (len(seen), NUM_ACTIONS):
+            raise ValueError(f"the module's logits have the shape {logits.shape}, not (N, 27)")
+        return logits.astype(np.float64)
+
+
+def load_agent(path: str, seed: int, options: dict[str, str]) -> RLlibAgent:
+    """The agent of a spec ``rllib:PATH,policy=NAME,sample=true``.
+
+    Args:
+        path: of the checkpoint.
+        seed: of the agent's own randomness.
+        options: ``policy``, the name of a module; ``sample``, ``"true"`` or ``"false"``.
+
+    Raises:
+        RLlibCheckpointError: the checkpoint cannot be read or is of another module.
+        ValueError: an option has no such value; or the module reads other observations.
+    """
+    sample = options.get("sample", "false")
+    if sample not in ("true", "false"):
+        raise ValueError(f"rllib agent: sample must be true or false, not {sample!r}")
+    return RLlibAgent.from_checkpoint(
+        path, options.get("policy"), sample=sample == "true", seed=seed
+    )
