@@ -1,0 +1,1 @@
+"""Tests against other libraries; each needs the extra of its library. Not collected by default."""
