@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 
 from schnapsen_env import RULES, engine, schnapsen_v0
+from schnapsen_env.actions import CLOSE
 from schnapsen_env.engine import record as r
 from schnapsen_env.integrations import open_spiel as ours
 from schnapsen_env.integrations.open_spiel import (
@@ -35,6 +38,12 @@ def _game(**params: Any) -> SchnapsenGame:
     return pyspiel.load_game("python_schnapsen", params)
 
 
+def _sensible(legal: Any, rng: np.random.Generator) -> int:
+    """A random action; claiming and closing, which end most deals at once, only now and then."""
+    cards = [action for action in legal if action < CLOSE]
+    return int(rng.choice(cards if rng.random() < 0.9 else legal))
+
+
 def _play_randomly(state: SchnapsenState, rng: np.random.Generator, moves: int = 99) -> None:
     """Take chance outcomes, and up to ``moves`` actions of players, all at random."""
     while not state.is_terminal():
@@ -43,7 +52,7 @@ def _play_randomly(state: SchnapsenState, rng: np.random.Generator, moves: int =
             state.apply_action(int(rng.choice(outcomes, p=odds)))
         elif moves > 0:
             moves -= 1
-            state.apply_action(int(rng.choice(state.legal_actions())))
+            state.apply_action(_sensible(state.legal_actions(), rng))
         else:
             return
 
@@ -131,7 +140,7 @@ def test_tensors_and_returns_are_those_of_the_aec_environment(rules: str) -> Non
                 seen = recall.observe(agent)
                 assert state.information_state_tensor(seat) == seen["observation"].tolist()
                 assert state.legal_actions(seat) == np.flatnonzero(seen["action_mask"]).tolist()
-            action = int(rng.choice(state.legal_actions()))
+            action = _sensible(state.legal_actions(), rng)
             for player in (plain, recall, state):
                 (player.apply_action if player is state else player.step)(action)
         rewards = [plain.rewards[agent] for agent in plain.possible_agents]
@@ -524,10 +533,48 @@ def test_shimmy_makes_of_our_game_what_our_aec_environment_is(rules: str) -> Non
             env.step(action)
             length += 1
         assert set(env.rewards.values()) != {0.0} or rules != "pagat_auto"
-        for agent in env.possible_agents:
-            assert theirs.agent_selection == env.agent_selection == agent
-            assert theirs.last(observe=False)[1] == env.last(observe=False)[1]
-            theirs.step(None)
-            env.step(None)
+        # Of player_0 only: shimmy adds up the last rewards once more when that agent is removed.
+        assert theirs.agent_selection == env.agent_selection == "player_0"
+        assert theirs.last(observe=False)[1] == env.last(observe=False)[1]
         lengths.append(length)
     assert max(lengths) > 10
+
+
+# ---------------------------------------------------------------------------------------- documents
+
+
+def _run(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_examples_run() -> None:
+    deal = _run("examples/open_spiel/play_a_deal.py")
+    assert "player_0: play" in deal
+    assert "game points: [" in deal
+    match = _run("examples/open_spiel/ismcts_against_heuristic.py", "1")
+    assert "game points in 2 deals" in match
+
+
+def test_python_in_the_page_runs() -> None:
+    page = (ROOT / "docs" / "integrations" / "open_spiel.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert blocks
+    for block in blocks:
+        assert "player=0 forehand=0" in _run("-c", block)
+
+
+def test_the_spec_of_the_page_is_an_agent() -> None:
+    import agents
+
+    agent = agents.load("python:schnapsen_env.integrations.open_spiel:ismcts_agent", "pagat")
+    assert isinstance(agent, BotAgent)
+    assert agent.game.constants.rules == RULES["pagat"]
