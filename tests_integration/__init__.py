@@ -1,1 +1,0 @@
-"""Tests against other libraries; each needs the extra of its library. Not collected by default."""

@@ -215,7 +215,8 @@ def test_serialised_and_pickled_states_go_on_as_the_original() -> None:
     assert read.chance_outcomes() == root.chance_outcomes()
 
 
-def test_a_clone_shares_what_never_changes_and_nothing_else() -> None:
+def test_trap_27_a_clone_shares_what_never_changes_and_nothing_else() -> None:
+    """open_spiel#641, #672, #88: clones of Python games were slow, and a kept game broke them."""
     state = _game().dealt_state(range(20), forehand=0)
     clone = state.clone()
     assert clone.constants is state.constants

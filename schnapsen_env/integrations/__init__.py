@@ -1,1 +1,1 @@
-"""Adapters to other libraries; each module needs the extra that its first lines name."""
+"""Adapters to other libraries, each in a module of its own that imports its library only there."""

@@ -1,4 +1,4 @@
-"""Optional libraries: imported where they are used, with an error that says how to get them."""
+"""Optional libraries: imported where they are used, with a clear answer where they are missing."""
 
 from __future__ import annotations
 
@@ -10,17 +10,21 @@ def require(module: str, extra: str) -> ModuleType:
     """Import an optional library.
 
     Args:
-        module: its name, such as ``"pyspiel"``.
-        extra: the extra of this package that brings it.
+        module: its module, such as ``"sb3_contrib"`` or ``"stable_baselines3.common.vec_env"``.
+        extra: the extra of this package that installs it.
+
+    Returns:
+        The module.
 
     Raises:
-        ImportError: it is not installed; the message holds the command that installs it.
+        ImportError: the library is not installed; the message says how to install it. A library
+            that is there and fails to import something else raises its own error.
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name != module.partition(".")[0]:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         raise ImportError(
-            f"{module} is not installed; pip install 'schnapsen-env[{extra}]'"
+            f"{module} is not installed; pip install 'schnapsen-env[{extra}]'", name=module
         ) from error
