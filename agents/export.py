@@ -15,6 +15,7 @@ play.
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -133,9 +134,7 @@ def onnx_bytes(network: Network) -> bytes:
     Raises:
         ModuleNotFoundError: onnx is missing.
     """
-    import onnx
-
-    library: Any = onnx
+    library: Any = importlib.import_module("onnx")
     helper, numpy_helper, kind = library.helper, library.numpy_helper, library.TensorProto
     constants = [
         numpy_helper.from_array(np.float32(MASKED_LOGIT), "masked_logit"),

@@ -9,6 +9,7 @@ Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
 
 from __future__ import annotations
 
+import importlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -246,9 +247,7 @@ class OnnxAgent(ExportedAgent):
     """
 
     def __init__(self, path: Path, *, sample: bool = False, seed: int = 0) -> None:
-        import onnxruntime
-
-        runtime: Any = onnxruntime
+        runtime: Any = importlib.import_module("onnxruntime")
         options = runtime.SessionOptions()
         options.intra_op_num_threads = 1
         options.inter_op_num_threads = 1

@@ -20,6 +20,7 @@ from gymnasium.vector import AutoresetMode
 
 from schnapsen_env import RULES, describe, engine, schnapsen_v0
 from schnapsen_env.actions import CLOSE, NUM_ACTIONS, declare, parse_action
+from schnapsen_env.cards import card_text
 from schnapsen_env.engine import record as r
 from schnapsen_env.env import SchnapsenAECEnv
 from schnapsen_env.observation import DEFAULT_LAYOUT, layout_table
@@ -168,13 +169,9 @@ def test_trap_11_the_documented_layout_is_the_layout() -> None:
     assert list(words) == [field.name for field in DEFAULT_LAYOUT.fields]
     hand = next(field for field in DEFAULT_LAYOUT.fields if field.name == "hand")
     held = np.flatnonzero(seen[hand.offset : hand.offset + hand.size])
-    assert words["hand"] == [parse_and_print(card) for card in held]
+    assert words["hand"] == [card_text(card) for card in held.tolist()]
     playable = np.flatnonzero(env.infos[agent]["action_mask"][:20])
     assert set(playable) <= set(held)
-
-
-def parse_and_print(card: int) -> str:
-    return "JQKTA"[card % 5] + "CDHS"[card // 5]
 
 
 @pytest.mark.parametrize("rules", list(RULES))
@@ -309,7 +306,8 @@ def test_trap_25_libraries_without_a_turn_based_interface_have_a_parallel_one() 
         assert len(movers) == 1
         legal = np.flatnonzero(observations[movers[0]]["action_mask"])
         # Whatever the waiting player answers is not used.
-        actions = dict.fromkeys(env.agents, NUM_ACTIONS - 1) | {movers[0]: int(rng.choice(legal))}
+        actions: dict[str, int | None] = dict.fromkeys(env.agents, NUM_ACTIONS - 1)
+        actions[movers[0]] = int(rng.choice(legal))
         observations, rewards, _, _, infos = env.step(actions)
         steps += 1
         for agent, reward in rewards.items():
@@ -359,12 +357,12 @@ def test_trap_28_every_environment_uses_the_same_two_keys_and_renaming_is_a_line
     batch, _ = SchnapsenVectorEnv(2).reset(seed=0)
     assert batch.keys() == keys
     names = {"observation": "obs", "action_mask": "mask"}
-    space = single.observation_space
-    assert isinstance(space, gymnasium.spaces.Dict)
-    renamed = gymnasium.wrappers.TransformObservation(
+    space: Any = single.observation_space
+    wrappers: Any = gymnasium.wrappers
+    renamed = wrappers.TransformObservation(
         single,
         lambda given: {names[key]: value for key, value in given.items()},
-        gymnasium.spaces.Dict({names[key]: part for key, part in space.spaces.items()}),
+        gymnasium.spaces.Dict({names[key]: space[key] for key in space}),
     )
     again, _ = renamed.reset(seed=0)
     assert again["obs"].tolist() == seen["observation"].tolist()

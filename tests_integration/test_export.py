@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-import builtins
+import importlib
 import json
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,8 @@ def test_a_sampling_player_draws_legal_actions_from_the_policy(exported: Path, k
 
 
 def test_the_onnx_file_says_what_it_is_and_stands_alone(exported: Path) -> None:
-    import onnx
-    import onnxruntime
-
-    library: Any = onnx
-    runtime: Any = onnxruntime
+    library: Any = importlib.import_module("onnx")
+    runtime: Any = importlib.import_module("onnxruntime")
     model = library.load(exported / "canonical.onnx")
     assert [(item.domain, item.version) for item in model.opset_import] == [("", exporting.OPSET)]
     metadata = json.loads({item.key: item.value for item in model.metadata_props}[METADATA_KEY])
@@ -150,9 +148,7 @@ def test_files_that_cannot_be_used_say_why(exported: Path, kind: str, tmp_path: 
 
 
 def test_foreign_and_outdated_files_are_refused(exported: Path, tmp_path: Path) -> None:
-    import onnx
-
-    library: Any = onnx
+    library: Any = importlib.import_module("onnx")
     model = library.load(exported / "natural.onnx")
     metadata = json.loads(model.metadata_props[0].value)
     wrong: list[tuple[dict[str, Any] | None, str]] = [
@@ -230,14 +226,8 @@ def test_a_missing_library_is_named_with_its_extra(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    real_import = builtins.__import__
-
-    def without_onnx(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name.partition(".")[0] in ("onnx", "onnxruntime"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        return real_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_onnx)
+    for library in ("onnx", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, library, None)
     run = f"ppo:{exported / 'natural'}"
     assert main([run, "--onnx", str(tmp_path / "x.onnx")]) == exporting.FAILED
     assert "pip install 'schnapsen-env[export]'" in capsys.readouterr().err

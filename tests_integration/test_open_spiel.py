@@ -17,6 +17,7 @@ from schnapsen_env import RULES, engine, schnapsen_v0
 from schnapsen_env.actions import CLOSE
 from schnapsen_env.engine import record as r
 from schnapsen_env.integrations import open_spiel as ours
+from schnapsen_env.integrations.extras import require
 from schnapsen_env.integrations.open_spiel import (
     AgentBot,
     BotAgent,
@@ -36,6 +37,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def _game(**params: Any) -> SchnapsenGame:
     return pyspiel.load_game("python_schnapsen", params)
+
+
+def _record(state: SchnapsenState) -> ours.Record:
+    assert state.record is not None
+    return state.record
 
 
 def _sensible(legal: Any, rng: np.random.Generator) -> int:
@@ -141,8 +147,9 @@ def test_tensors_and_returns_are_those_of_the_aec_environment(rules: str) -> Non
                 assert state.information_state_tensor(seat) == seen["observation"].tolist()
                 assert state.legal_actions(seat) == np.flatnonzero(seen["action_mask"]).tolist()
             action = _sensible(state.legal_actions(), rng)
-            for player in (plain, recall, state):
-                (player.apply_action if player is state else player.step)(action)
+            plain.step(action)
+            recall.step(action)
+            state.apply_action(action)
         rewards = [plain.rewards[agent] for agent in plain.possible_agents]
         assert state.returns() == rewards
         assert state.rewards() == rewards
@@ -203,7 +210,8 @@ def test_serialised_and_pickled_states_go_on_as_the_original() -> None:
             copies.append(pickle.loads(pickle.dumps(state)))
             for copy in copies:
                 assert copy.history() == state.history()
-                assert np.array_equal(copy.record, state.record)
+                assert str(copy) == str(state)
+                assert pickle.dumps(copy.record) == pickle.dumps(state.record)
                 if not state.is_terminal():
                     copy.apply_action(copy.legal_actions()[0])
                     assert copy.history() != state.history()
@@ -261,17 +269,17 @@ def test_resampling_is_the_redeal_of_the_core_and_uniform() -> None:
     state = _game().dealt_state(range(20), forehand=0)
     numbers = iter([0.25, 0.5] * 2)
     sampled = state.resample_from_infostate(0, lambda: next(numbers))
-    expected = state.record.copy()
+    expected = _record(state).copy()
     chance = engine.new_record(int(0.25 * 2**32) << 32 | int(0.5 * 2**32))
     redeal(expected, 0, chance)
     same = [field for field in range(r.RECORD_SIZE) if field != r.RANDOM]
-    assert np.array_equal(sampled.record[same], expected[same])
+    assert np.array_equal(_record(sampled)[same], expected[same])
 
     rng = np.random.default_rng(4)
     draws = 800
     held = np.zeros(20)
     for _ in range(draws):
-        hand = int(state.resample_from_infostate(0, rng.random).record[r.HAND + 1])
+        hand = int(_record(state.resample_from_infostate(0, rng.random))[r.HAND + 1])
         held += [hand >> card & 1 for card in range(20)]
     # The dealer's five cards come from 14 unseen ones; five standard deviations.
     share = 5 / 14
@@ -308,7 +316,7 @@ class _Uniform(pyspiel.Bot):
     """OpenSpiel's own uniform random bots, one for each seat, since each plays a single one."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self._bots = [pyspiel.make_uniform_random_bot(seat, 7) for seat in (0, 1)]
 
     def step(self, state: Any) -> int:
@@ -340,7 +348,7 @@ def test_search_with_both_hands_known_finds_the_best_action() -> None:
             _play_randomly(state, rng, moves=1)
         if state.is_terminal() or len(state.legal_actions()) < 2:
             continue
-        values = solve(engine.position_of(state.record), game.constants.rules).action_values
+        values = solve(engine.position_of(_record(state)), game.constants.rules).action_values
         if len(set(values.values())) == 1:
             continue
         found += 1
@@ -352,8 +360,7 @@ def test_search_with_both_hands_known_finds_the_best_action() -> None:
 
 
 def _is_late(state: SchnapsenState) -> bool:
-    record = state.record
-    assert record is not None
+    record = _record(state)
     return (
         record[r.TALON_STATE] == r.EXHAUSTED
         and record[r.LED] == r.NONE
@@ -365,7 +372,7 @@ def _play_aec(players: list[Any], deck: Any, rules: str) -> list[float]:
     env = schnapsen_v0.raw_env(rules=rules)  # raises if an action is illegal
     env.reset(options={"deck": deck, "forehand": 0})
     while not any(env.terminations.values()):
-        seat = env.possible_agents.index(env.agent_selection)
+        seat = int(env.agent_selection == "player_1")
         seen = env.observe(env.agent_selection)
         env.step(players[seat].act(seen["observation"], seen["action_mask"]))
     return [env.rewards[agent] for agent in env.possible_agents]
@@ -389,9 +396,10 @@ def test_agents_made_of_bots_repeat_themselves_and_take_batches() -> None:
     env = schnapsen_v0.raw_env(rules="duel")
     env.reset(seed=4)
     seen = env.observe(env.agent_selection)
-    rows = [seen["observation"]] * 3, [seen["action_mask"]] * 3
+    observations = np.stack([seen["observation"]] * 3)
+    masks = np.stack([seen["action_mask"]] * 3)
     batches = [
-        ismcts_agent("duel", seed=5, simulations=20).act_batch(*map(np.stack, rows))
+        ismcts_agent("duel", seed=5, simulations=20).act_batch(observations, masks)
         for _ in range(2)
     ]
     assert batches[0].dtype == np.int64
@@ -403,7 +411,7 @@ def test_a_bot_shown_an_observation_sees_nothing_of_the_true_hidden_cards() -> N
 
     class Recorder(pyspiel.Bot):
         def __init__(self) -> None:
-            super().__init__()
+            super().__init__()  # pyright: ignore[reportUnknownMemberType]
             self.states: list[str] = []
 
         def step(self, state: Any) -> int:
@@ -504,13 +512,12 @@ def _runs(env: Any) -> bool:
 
 @pytest.mark.parametrize("rules", list(RULES))
 def test_shimmy_makes_of_our_game_what_our_aec_environment_is(rules: str) -> None:
-    from shimmy.openspiel_compatibility import OpenSpielCompatibilityV0
-
+    shimmy: Any = require("shimmy.openspiel_compatibility", "openspiel")
     rng = np.random.default_rng(7)
     lengths: list[int] = []
     for seed in range(8):
         config = {"rules": rules, "chance": "sampled", "seed": seed, "deals": 1}
-        theirs: Any = OpenSpielCompatibilityV0(game_name="python_schnapsen", config=config)
+        theirs: Any = shimmy.OpenSpielCompatibilityV0(game_name="python_schnapsen", config=config)
         env = schnapsen_v0.raw_env(rules=rules)
         theirs.reset()
         env.reset(seed=seed)
@@ -527,9 +534,7 @@ def test_shimmy_makes_of_our_game_what_our_aec_environment_is(rules: str) -> Non
                 seen = env.observe(agent)
                 assert np.array_equal(theirs.infos[agent]["action_mask"], seen["action_mask"])
                 assert np.array_equal(theirs.observe(agent), seen["observation"])
-            action = int(
-                rng.choice(np.flatnonzero(env.observe(env.agent_selection)["action_mask"]))
-            )
+            action = _sensible(np.flatnonzero(env.infos[env.agent_selection]["action_mask"]), rng)
             theirs.step(action)
             env.step(action)
             length += 1

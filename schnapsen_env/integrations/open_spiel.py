@@ -17,7 +17,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, wraps
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -175,7 +175,7 @@ class SchnapsenGame(pyspiel.Game):
             utility_sum=0.0,
             max_game_length=engine.MAX_ACTIONS_PER_DEAL,
         )
-        super().__init__(_GAME_TYPE, info, given)
+        super().__init__(_GAME_TYPE, info, given)  # pyright: ignore[reportUnknownMemberType]
         self.constants = constants
 
     def new_initial_state(self, *_unused: object) -> SchnapsenState:
@@ -253,7 +253,7 @@ class SchnapsenState(pyspiel.State):
     record: Record | None
 
     def __init__(self, game: SchnapsenGame) -> None:
-        super().__init__(game)
+        super().__init__(game)  # pyright: ignore[reportUnknownMemberType]
         self.constants = game.constants
         self.record = None
         forehand = game.constants.forehand
@@ -412,8 +412,8 @@ class SchnapsenObserver:
         words = [f"player={player}"]
         for name, value in describe(self.tensor, self.layout).items():
             if isinstance(value, list):
-                cards: list[str] = value
-                words.append(f"{name}={''.join(cards) or '-'}")
+                names = cast("list[str]", value)
+                words.append(f"{name}={''.join(names) or '-'}")
             else:
                 words.append(f"{name}={value}")
         return " ".join(words)
@@ -484,7 +484,7 @@ class AgentBot(pyspiel.Bot):
     def __init__(self, agent: Any) -> None:
         if not callable(getattr(agent, "act", None)):
             raise TypeError(f"an agent needs act(observation, action_mask); {agent!r} has none")
-        super().__init__()
+        super().__init__()  # pyright: ignore[reportUnknownMemberType]
         self.agent = agent
 
     def step(self, state: SchnapsenState) -> int:
