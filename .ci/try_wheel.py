@@ -34,11 +34,9 @@ def check_contents(wheel: Path) -> None:
         fail(f"{wheel.name} ships {sorted(top)}, expected schnapsen_env and its metadata only")
     if "schnapsen_env/py.typed" not in names:
         fail("schnapsen_env/py.typed is missing, so type checkers would ignore every annotation")
-    adapters = [name for name in names if name.startswith("schnapsen_env/integrations/")]
-    if not {f"schnapsen_env/integrations/{name}.py" for name in ("extras", "open_spiel")} <= {
-        *adapters
-    }:
-        fail(f"adapters are missing: of schnapsen_env/integrations there is {adapters}")
+    adapters = {f"schnapsen_env/integrations/{name}.py" for name in ("extras", "open_spiel")}
+    if missing := sorted(adapters - set(names)):
+        fail(f"adapters are missing: {missing}")
     if stray := [name for name in names if name.endswith((".pyc", ".nbi", ".nbc"))]:
         fail(f"compiled code was packed: {stray[:3]}")
 
