@@ -358,10 +358,14 @@ def test_trap_28_every_environment_uses_the_same_two_keys_and_renaming_is_a_line
     assert batch.keys() == keys
     names = {"observation": "obs", "action_mask": "mask"}
     space: Any = single.observation_space
+
+    def rename(given: dict[str, Any]) -> dict[str, Any]:
+        return {names[key]: value for key, value in given.items()}
+
     wrappers: Any = gymnasium.wrappers
     renamed = wrappers.TransformObservation(
         single,
-        lambda given: {names[key]: value for key, value in given.items()},
+        rename,
         gymnasium.spaces.Dict({names[key]: space[key] for key in space}),
     )
     again, _ = renamed.reset(seed=0)
