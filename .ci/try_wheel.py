@@ -6,6 +6,7 @@ its dependencies and nothing else.
 
 from __future__ import annotations
 
+import importlib
 import sys
 import zipfile
 from importlib.metadata import version
@@ -33,6 +34,9 @@ def check_contents(wheel: Path) -> None:
         fail(f"{wheel.name} ships {sorted(top)}, expected schnapsen_env and its metadata only")
     if "schnapsen_env/py.typed" not in names:
         fail("schnapsen_env/py.typed is missing, so type checkers would ignore every annotation")
+    adapters = {f"schnapsen_env/integrations/{name}.py" for name in ("extras", "open_spiel")}
+    if missing := sorted(adapters - set(names)):
+        fail(f"adapters are missing: {missing}")
     if stray := [name for name in names if name.endswith((".pyc", ".nbi", ".nbc"))]:
         fail(f"compiled code was packed: {stray[:3]}")
 
@@ -44,6 +48,17 @@ def check_environment() -> None:
     if schnapsen_env.__version__ != version("schnapsen-env"):
         fail(f"__version__ is {schnapsen_env.__version__}, the wheel {version('schnapsen-env')}")
     gymnasium.make("schnapsen/Schnapsen-v0", opponent="random").reset(seed=0)
+
+
+def check_adapters() -> None:
+    """An adapter whose library is not installed says how to get it."""
+    try:
+        importlib.import_module("schnapsen_env.integrations.open_spiel")
+    except ImportError as error:
+        if "pip install 'schnapsen-env[openspiel]'" in str(error):
+            return
+        fail(f"the adapter for OpenSpiel does not name its extra: {error}")
+    fail("OpenSpiel is installed here, so this says nothing about an environment without it")
 
 
 def play_random_deal() -> int:
@@ -68,4 +83,5 @@ def play_random_deal() -> int:
 if __name__ == "__main__":
     check_contents(Path(sys.argv[1]))
     check_environment()
+    check_adapters()
     sys.stdout.write(f"wheel check: passed, one random deal of {play_random_deal()} actions\n")

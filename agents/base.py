@@ -1,8 +1,9 @@
 """What an agent is, and how a text names one.
 
-A *spec* is ``kind``, ``kind:key=value,key=value``, ``ppo:path[,key=value]`` (or ``rllib:``), or
-``python:module:Class``. :func:`load` turns it into an agent. An agent sees the action mask and the
-default observation (:data:`schnapsen_env.observation.DEFAULT_LAYOUT`), and nothing else.
+A *spec* is ``kind``, ``kind:key=value,key=value``, ``ppo:path[,key=value]`` (likewise ``rllib:``,
+``onnx:`` and ``torchscript:``) or ``python:module:Class``. :func:`load` turns it into an agent. An
+agent sees the action mask and the default observation
+(:data:`schnapsen_env.observation.DEFAULT_LAYOUT`), and nothing else.
 
 Shapes: ``F`` features of the default observation, 27 actions, ``N`` positions at once.
 """
@@ -235,6 +236,22 @@ def _build_rllib(spec: Spec, _rules: Rules, seed: int) -> object:
     return load_agent(spec.target, seed, dict(spec.options))
 
 
+def _build_exported(spec: Spec, rules: Rules, seed: int) -> object:
+    from agents.exported import OnnxAgent, TorchScriptAgent, load_exported
+
+    make, extra = (OnnxAgent, "export") if spec.kind == "onnx" else (TorchScriptAgent, "train")
+    try:
+        return load_exported(make, spec.target, rules, seed, **spec.options)
+    except ModuleNotFoundError as error:
+        if error.name not in ("onnxruntime", "torch"):
+            raise
+        raise ModuleNotFoundError(
+            f"agent {spec.text!r} needs the library {error.name!r}, which is not installed: "
+            f"pip install 'schnapsen-env[{extra}]'",
+            name=error.name,
+        ) from error
+
+
 def _build_python(spec: Spec, rules: Rules, seed: int) -> object:
     """Make ``Class(rules=..., seed=...)`` with whichever of the two keywords it accepts."""
     module_name, _, class_name = spec.target.partition(":")
@@ -287,6 +304,10 @@ KINDS: Final = MappingProxyType(
         "ppo": Kind("ppo:path[,key=value]", _build_ppo, options=None, has_target=True),
         "rllib": Kind(
             "rllib:path[,policy=name]", _build_rllib, options=("policy", "sample"), has_target=True
+        ),
+        "onnx": Kind("onnx:file[,key=value]", _build_exported, options=None, has_target=True),
+        "torchscript": Kind(
+            "torchscript:file[,key=value]", _build_exported, options=None, has_target=True
         ),
         "python": Kind("python:module:Class", _build_python, has_target=True),
     }

@@ -905,7 +905,9 @@ def test_import_loads_no_compiler_and_registers() -> None:
     loaded = run_python(
         "import sys, gymnasium, schnapsen_env\n"
         "assert 'schnapsen/Schnapsen-v0' in gymnasium.registry\n"
-        "print(*{'numba', 'torch', 'matplotlib', 'pygame'} & set(sys.modules))"
+        "heavy = {'numba', 'torch', 'matplotlib', 'pygame', 'PIL'}\n"
+        "print(*(heavy | {'schnapsen_env.render', 'schnapsen_env.integrations'})"
+        " & set(sys.modules))"
     )
     assert loaded.split() == []
 

@@ -1,0 +1,371 @@
+"""Agents that play from an exported file, ONNX or TorchScript: see :mod:`agents.export`.
+
+An exported graph takes observations in the layout of its training, where suits may be renamed. This
+module renames what an agent is shown, and the chosen action back. It needs onnxruntime for
+``onnx:`` and torch for ``torchscript:``, and nothing of the training code.
+
+Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.compiled import compiled
+from schnapsen_env.observation import (
+    DEFAULT_LAYOUT,
+    LAYOUT_VERSION,
+    SUIT_ORDERS,
+    action_in_natural_order,
+    relabel,
+)
+from schnapsen_env.rules import Rules, resolve_rules
+
+Floats = npt.NDArray[np.float32]
+Masks = npt.NDArray[np.int8]
+Actions = npt.NDArray[np.int64]
+
+#: Raised whenever the interface of exported graphs changes.
+FORMAT_VERSION: Final = 1
+#: The name of the metadata in an ONNX file and of the extra file in a TorchScript archive.
+METADATA_KEY: Final = "schnapsen_env"
+INPUTS: Final = ("observation", "action_mask")
+OUTPUTS: Final = ("log_probs", "value")
+
+#: Rules that a single deal does not depend on: a network may play under others.
+_NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
+_NEEDED: Final = ("format", "layout_version", "suits", "memory", "history", "features", "rules")
+
+
+class ExportError(ValueError):
+    """An exported file that cannot be written, read or used; the message says which and why."""
+
+
+def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
+    """Read and check what an exported file says of itself.
+
+    Args:
+        text: the metadata, JSON; None if the file has none.
+        path: the file, for errors.
+
+    Raises:
+        ExportError: there is none, or the file is of another format or layout of the observation.
+    """
+    if not text:
+        raise ExportError(f"{path} was not written by agents.export: it has no metadata of ours")
+    try:
+        content: Any = json.loads(text)
+    except ValueError as error:
+        raise ExportError(f"{path}: the metadata is damaged: {error}") from error
+    if not isinstance(content, dict) or any(key not in content for key in _NEEDED):
+        raise ExportError(f"{path}: the metadata is damaged: it needs {', '.join(_NEEDED)}")
+    metadata = cast("dict[str, Any]", content)
+    if metadata["format"] != FORMAT_VERSION:
+        raise ExportError(
+            f"{path} has format {metadata['format']}, this program reads format {FORMAT_VERSION}"
+        )
+    layout = (metadata["layout_version"], metadata["features"])
+    if layout != (LAYOUT_VERSION, DEFAULT_LAYOUT.size):
+        raise ExportError(
+            f"{path} reads version {layout[0]} of the observation with {layout[1]} features, this "
+            f"program gives version {LAYOUT_VERSION} with {DEFAULT_LAYOUT.size}: export it again"
+        )
+    if (metadata["memory"], metadata["history"]) != ("perfect", False):
+        raise ExportError(f"{path} reads memory={metadata['memory']!r}, agents see perfect memory")
+    if metadata["suits"] not in SUIT_ORDERS:
+        raise ExportError(f"{path}: suits={metadata['suits']!r} is unknown")
+    return metadata
+
+
+def check_rules(metadata: Mapping[str, Any], rules: Rules, path: Path) -> None:
+    """Refuse a network that was trained under rules that play a deal differently.
+
+    Raises:
+        ExportError: a rule differs; the message names it.
+    """
+    trained: Mapping[str, Any] = metadata["rules"]
+    differing = [
+        f"{name}={trained.get(name, 'unknown')!r} instead of {value!r}"
+        for name, value in asdict(rules).items()
+        if name not in _NOT_OF_A_DEAL and trained.get(name, "unknown") != value
+    ]
+    if differing:
+        raise ExportError(
+            f"{path} was trained under the rules {trained.get('name', 'unknown')!r}, not "
+            f"{rules.name!r} ({', '.join(differing)}); the option any_rules=true plays it anyway"
+        )
+
+
+@compiled
+def rename_rows(
+    observations: Floats,
+    masks: Masks,
+    suits_code: int,
+    out: Floats,
+    out_masks: Masks,
+    orders: Actions,
+) -> None:
+    """Rename the suits of many positions.
+
+    Args:
+        observations: ``float32[N, F]`` in the default layout.
+        masks: ``int8[N, A]``.
+        suits_code: how the network names suits.
+        out: ``float32[N, F]``, filled with the renamed observations.
+        out_masks: ``int8[N, A]``, filled with their masks.
+        orders: ``int64[N]``, filled with the orders of suits.
+    """
+    for row in range(len(observations)):
+        orders[row] = relabel(observations[row], masks[row], suits_code, out[row], out_masks[row])
+
+
+@compiled
+def name_back(orders: Actions, actions: Actions) -> None:
+    """Give actions, ``int64[N]``, their natural ids, in place."""
+    for row in range(len(orders)):
+        actions[row] = action_in_natural_order(orders[row], actions[row])
+
+
+class ExportedAgent(ABC):
+    """Plays with an exported network.
+
+    Args:
+        metadata: of the file.
+        sample: draw from the policy instead of taking its most probable action.
+        seed: where the drawing starts.
+    """
+
+    def __init__(self, metadata: Mapping[str, Any], *, sample: bool = False, seed: int = 0) -> None:
+        self.metadata = metadata
+        self.sample = sample
+        self._suits_code = SUIT_ORDERS.index(metadata["suits"])
+        self.reset(seed)
+
+    @abstractmethod
+    def run(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+        """Call the graph as it is, on positions in the layout of its training.
+
+        Args:
+            observations: ``float32[N, F]``.
+            action_masks: ``int8[N, A]``.
+
+        Returns:
+            Log probabilities ``float32[N, A]``, about -1e8 where masked, and values ``float32[N]``.
+        """
+
+    def reset(self, seed: int) -> None:
+        """Start the random stream of a sampling agent anew."""
+        self._chance = np.random.default_rng(seed)
+
+    def act(self, observation: Floats, action_mask: Masks) -> int:
+        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
+
+        Raises:
+            ValueError: a shape is wrong, or the mask allows nothing.
+        """
+        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
+
+    def act_batch(self, observations: Floats, action_masks: Masks) -> Actions:
+        """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
+
+        Raises:
+            ValueError: a shape is wrong, or a mask allows nothing.
+        """
+        inputs, masks, orders = self._renamed(observations, action_masks)
+        if not len(inputs):
+            return orders
+        nothing = ~masks.any(axis=1)
+        if nothing.any():
+            raise ValueError(f"the mask of position {int(nothing.argmax())} allows no action")
+        scores, _ = self.run(inputs, masks)
+        if self.sample:
+            scores = scores + self._chance.gumbel(size=scores.shape)
+        actions: Actions = np.where(masks != 0, scores, -np.inf).argmax(axis=1).astype(np.int64)
+        name_back(orders, actions)
+        return actions
+
+    def evaluate(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+        """What the network thinks of positions.
+
+        Returns:
+            The probabilities of the actions, ``float32[N, 27]``, 0 where illegal, and the game
+            points that the player to move expects, ``float32[N]``.
+
+        Raises:
+            ValueError: a shape is wrong.
+        """
+        inputs, masks, orders = self._renamed(observations, action_masks)
+        log_probs, values = self.run(inputs, masks)
+        probs = np.zeros_like(log_probs)
+        for action in range(NUM_ACTIONS):
+            natural = np.full(len(orders), action, dtype=np.int64)
+            name_back(orders, natural)
+            probs[np.arange(len(orders)), natural] = np.exp(log_probs[:, action])
+        return probs, values
+
+    def _renamed(self, observations: Any, action_masks: Any) -> tuple[Floats, Masks, Actions]:
+        # The compiled code is made for contiguous, writable arrays of these types and no others.
+        given: Floats = np.require(observations, np.float32, ["C", "W"])
+        masks: Masks = np.require(action_masks, np.int8, ["C", "W"])
+        if given.ndim != 2 or given.shape[1] != DEFAULT_LAYOUT.size:
+            raise ValueError(
+                f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "
+                f"but the observations have the shape {given.shape}"
+            )
+        if masks.shape != (len(given), NUM_ACTIONS):
+            raise ValueError(
+                f"{len(given)} observations need masks of shape ({len(given)}, {NUM_ACTIONS}), "
+                f"not {masks.shape}"
+            )
+        inputs, renamed_masks = np.empty_like(given), np.empty_like(masks)
+        orders = np.empty(len(given), dtype=np.int64)
+        rename_rows(given, masks, self._suits_code, inputs, renamed_masks, orders)
+        return inputs, renamed_masks, orders
+
+
+class OnnxAgent(ExportedAgent):
+    """Plays from an ONNX file, with onnxruntime on one thread.
+
+    Args:
+        path: the file.
+        sample: see :class:`ExportedAgent`.
+        seed: see :class:`ExportedAgent`.
+
+    Raises:
+        ExportError: the file cannot be read, is damaged, or was not written by ``agents.export``.
+        ModuleNotFoundError: onnxruntime is missing.
+    """
+
+    def __init__(self, path: Path, *, sample: bool = False, seed: int = 0) -> None:
+        runtime: Any = importlib.import_module("onnxruntime")
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4  # what goes wrong is raised here, in words
+        try:
+            self._session = runtime.InferenceSession(
+                _read(path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            # The runtime's own exceptions have no common class but this one.
+            raise ExportError(f"{path} is damaged or no ONNX file: {_first_line(error)}") from error
+        text = self._session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
+        metadata = parse_metadata(text, path)
+        names = (
+            tuple(put.name for put in self._session.get_inputs()),
+            tuple(put.name for put in self._session.get_outputs()),
+        )
+        if names != (INPUTS, OUTPUTS):
+            raise ExportError(f"{path}: the graph has inputs and outputs {names}")
+        super().__init__(metadata, sample=sample, seed=seed)
+
+    def run(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+        """See :meth:`ExportedAgent.run`."""
+        inputs = dict(zip(INPUTS, (observations, action_masks), strict=True))
+        log_probs, values = self._session.run(list(OUTPUTS), inputs)
+        return log_probs, values
+
+
+class TorchScriptAgent(ExportedAgent):
+    """Plays from a TorchScript file, on the CPU.
+
+    Args:
+        path: the file. TorchScript is a program: load it from sources that you trust.
+        sample: see :class:`ExportedAgent`.
+        seed: see :class:`ExportedAgent`.
+
+    Raises:
+        ExportError: the file cannot be read, is damaged, or was not written by ``agents.export``.
+        ModuleNotFoundError: torch is missing.
+    """
+
+    def __init__(self, path: Path, *, sample: bool = False, seed: int = 0) -> None:
+        import io
+        import warnings
+
+        import torch
+
+        self._torch: Any = torch
+        extra = {METADATA_KEY: ""}
+        blob = io.BytesIO(_read(path))
+        try:
+            with warnings.catch_warnings():
+                # New releases of torch advise against TorchScript; who asks for it has a reason.
+                warnings.filterwarnings("ignore", r".*torch\.jit", DeprecationWarning)
+                self._module: Any = self._torch.jit.load(blob, "cpu", _extra_files=extra)
+        except (RuntimeError, ValueError) as error:
+            raise ExportError(
+                f"{path} is damaged or no TorchScript file: {_first_line(error)}"
+            ) from error
+        text: str | bytes = extra[METADATA_KEY]
+        if isinstance(text, bytes):
+            text = text.decode("utf-8", errors="replace")
+        super().__init__(parse_metadata(text, path), sample=sample, seed=seed)
+
+    def run(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+        """See :meth:`ExportedAgent.run`."""
+        torch = self._torch
+        with torch.inference_mode():
+            log_probs, values = self._module(
+                torch.from_numpy(observations), torch.from_numpy(action_masks)
+            )
+        return log_probs.numpy(), values.numpy()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ExportError(f"cannot read {path}: {error.strerror}") from error
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines or [type(error).__name__])[0]
+
+
+_SWITCHES: Final = {"true": True, "false": False, True: True, False: False}
+
+
+def load_exported(
+    make: Callable[..., ExportedAgent],
+    path: str | Path,
+    rules: str | Rules = "pagat_auto",
+    seed: int = 0,
+    **options: str | bool,
+) -> ExportedAgent:
+    """The agent of an exported file.
+
+    Args:
+        make: :class:`OnnxAgent` or :class:`TorchScriptAgent`.
+        path: the file.
+        rules: what is to be played.
+        seed: where a sampling agent's randomness starts.
+        options: ``sample`` - ``"true"`` draws from the policy; ``any_rules`` - ``"true"`` plays
+            under other rules than the trained ones.
+
+    Raises:
+        ExportError: the file cannot be used, or was trained under other rules.
+        ValueError: an unknown option or value.
+    """
+    switches = {"sample": False, "any_rules": False}
+    for name, value in options.items():
+        if name not in switches:
+            raise ValueError(f"there is no option {name!r}: known are {', '.join(switches)}")
+        if value not in _SWITCHES:
+            raise ValueError(f"the option {name} is true or false, not {value!r}")
+        switches[name] = _SWITCHES[value]
+    agent = make(Path(path), sample=switches["sample"], seed=seed)
+    if not switches["any_rules"]:
+        check_rules(agent.metadata, resolve_rules(rules), Path(path))
+    return agent
