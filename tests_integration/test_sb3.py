@@ -49,7 +49,8 @@ def test_rows_are_the_single_environments_of_a_dummy_vec_env(observation: str) -
 
     settings = {"opponent": "heuristic", "rules": "pagat_auto", "observation": observation}
     ours = make_vec_env(5, **settings)
-    theirs = make_dummy_vec_env(ID, n_envs=5, env_kwargs=settings)
+    # Without render_mode, Stable-Baselines3 would ask for pictures.
+    theirs = make_dummy_vec_env(ID, n_envs=5, env_kwargs={**settings, "render_mode": None})
     assert is_masking_supported(ours)
     for envs in (ours, theirs):
         envs.seed(11)
