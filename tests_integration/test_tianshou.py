@@ -66,7 +66,7 @@ def test_another_environment_is_refused() -> None:
     from schnapsen_env.integrations.tianshou import SchnapsenTianshouEnv
 
     with pytest.raises(TypeError, match=r"schnapsen_v0\.env"):
-        SchnapsenTianshouEnv(schnapsen_v0.parallel_env())
+        SchnapsenTianshouEnv(schnapsen_v0.parallel_env())  # pyright: ignore[reportArgumentType]
 
 
 @pytest.mark.parametrize("self_play", [False, True], ids=["against-random", "self-play"])

@@ -17,7 +17,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import gymnasium
 import torch
@@ -51,7 +51,7 @@ class Args:
 
 def make_envs(args: Args) -> gymnasium.Env | SB3VecEnv:
     """One environment, or the batch as a VecEnv."""
-    settings = {"opponent": args.opponent, "rules": args.rules}
+    settings: dict[str, Any] = {"opponent": args.opponent, "rules": args.rules}
     if args.num_envs == 1:
         return gymnasium.make("schnapsen/Schnapsen-v0", **settings)
     return SB3VecEnv(

@@ -11,6 +11,10 @@ A single environment, ``gymnasium.make("schnapsen/Schnapsen-v0")``, needs no ada
 Letters in shapes: N environments, F features of an observation.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (Stable-Baselines3 is optional, so its classes are unknown where the sources are checked.)
+
 from __future__ import annotations
 
 import time

@@ -7,6 +7,10 @@ its replay buffer. There the entries that are given only when a deal ends, such 
     env = SchnapsenTianshouEnv(schnapsen_v0.env(rules="pagat_auto"))
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (Tianshou is optional, so its classes are unknown where the sources are checked.)
+
 from __future__ import annotations
 
 from typing import Any, Final

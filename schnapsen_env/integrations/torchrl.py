@@ -11,6 +11,10 @@ value estimators know nothing of two players; :func:`turn_aware_advantages` take
 Letters in shapes: N deals, T steps, F features of an observation.
 """
 
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (TorchRL is optional, so its classes are unknown where the sources are checked.)
+
 from __future__ import annotations
 
 from typing import Any, Final
