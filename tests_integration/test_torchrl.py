@@ -43,6 +43,15 @@ def test_specs_of_the_wrapped_aec_environment_hold() -> None:
     check_env_specs(env, seed=0)
 
 
+def test_torchrls_own_wrapper_takes_the_gymnasium_view() -> None:
+    from torchrl.envs import GymWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    env = GymWrapper(gymnasium.make("schnapsen/Schnapsen-v0", observation="dict"))
+    check_env_specs(env, seed=0)
+    assert env.reset()["action_mask"].shape == (27,)
+
+
 def test_a_rollout_is_the_play_of_the_batch_environment() -> None:
     env = self_play_env(4, rules="pagat_auto")
     env.set_seed(7)
