@@ -38,7 +38,7 @@ class Args:
     """Seeds the weights, the deals and the choice of actions."""
     rules: str = "pagat_auto"
     """The rule set."""
-    total_timesteps: int = 600_000
+    total_timesteps: int = 1_000_000
     """Decisions of both players together."""
     num_envs: int = 512
     """Deals that are played side by side."""
