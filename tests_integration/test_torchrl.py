@@ -57,10 +57,10 @@ def test_a_rollout_is_the_play_of_the_batch_environment() -> None:
     env.set_seed(7)
     rng = np.random.default_rng(0)
 
-    def act(data: Any) -> Any:
-        mask = data["action_mask"].numpy()
+    def act(tensordict: Any) -> Any:  # the name tells TorchRL what to pass
+        mask = tensordict["action_mask"].numpy()
         choice = np.where(mask, rng.random(mask.shape), -1.0).argmax(axis=1)
-        return data.set("action", torch.from_numpy(choice))
+        return tensordict.set("action", torch.from_numpy(choice))
 
     rollout = env.rollout(60, act, break_when_any_done=False)
     batch = SchnapsenVectorEnv(4, rules="pagat_auto")
