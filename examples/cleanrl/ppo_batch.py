@@ -1,0 +1,236 @@
+"""PPO by self-play on the batch environment, in one file and in the manner of CleanRL.
+
+The same learner as in ppo_aec.py, on deals that one compiled loop steps, so that nearly all the
+time goes to the network. What differs from PPO for a single player is marked "two players" below:
+the reward is that of the player who has just moved, and a value changes its sign exactly where the
+player to move changes, which is not at every step.
+
+    pip install 'schnapsen-env[train]'
+    python examples/cleanrl/ppo_batch.py
+
+Letters in shapes: T steps, N deals at once, M rows of a minibatch, F features, A = 27 actions.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+# (torch's own annotations leave parts of its interface unknown.)
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+
+import gymnasium
+import numpy as np
+import torch
+import tyro
+from torch import Tensor, nn
+
+from schnapsen_env import SchnapsenVectorEnv
+
+
+@dataclass
+class Args:
+    """The command line."""
+
+    seed: int = 1
+    """Seeds the weights, the deals and the choice of actions."""
+    rules: str = "pagat_auto"
+    """The rule set."""
+    total_timesteps: int = 1_000_000
+    """Decisions of both players together."""
+    num_envs: int = 512
+    """Deals that are played side by side."""
+    num_steps: int = 32
+    """Steps in each deal between two updates."""
+    learning_rate: float = 1e-3
+    """Of Adam, at the start; it falls to 0."""
+    gamma: float = 1.0
+    """Discount; a deal is at most 27 actions long."""
+    gae_lambda: float = 0.95
+    """Decay of the advantage estimate."""
+    update_epochs: int = 3
+    """Passes over each batch."""
+    minibatch_size: int = 1024
+    """Rows of a gradient step."""
+    clip_coef: float = 0.2
+    """How far the ratio of new to old probability may move."""
+    vf_coef: float = 0.5
+    """Weight of the value's loss."""
+    ent_coef: float = 0.02
+    """Weight of the entropy."""
+    uniform_kl_coef: float = 0.03
+    """Weight of KL(uniform || policy), which keeps rare actions such as closing alive."""
+    max_grad_norm: float = 0.5
+    """Gradients are cut to this norm."""
+    eval_deals: int = 2_000
+    """Deals against the random opponent at the end."""
+
+
+class Agent(nn.Module):
+    """Two hidden layers; logits and the value of the player to move."""
+
+    def __init__(self, num_features: int, num_actions: int) -> None:
+        super().__init__()
+        self.trunk = nn.Sequential(
+            nn.Linear(num_features, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU()
+        )
+        self.actor = nn.Linear(256, num_actions)
+        self.critic = nn.Linear(256, 1)
+        nn.init.orthogonal_(self.actor.weight, 0.01)  # the first policy is close to uniform
+
+    def forward(self, observations: Tensor, masks: Tensor) -> tuple[Tensor, Tensor]:
+        """Log probabilities ``float[M, A]``, about -1e8 where illegal, and values ``float[M]``."""
+        hidden = self.trunk(observations)
+        # Not minus infinity: 0 * inf in the entropy would be not-a-number.
+        logits = torch.where(masks, self.actor(hidden), -1e8)
+        return logits.log_softmax(-1), self.critic(hidden).squeeze(-1)
+
+
+def turn_aware_gae(
+    rewards: Tensor, values: Tensor, dones: Tensor, seats: Tensor, gamma: float, gae_lambda: float
+) -> Tensor:
+    """Generalised advantages ``float[T, N]`` for two players who do not strictly alternate.
+
+    Args:
+        rewards: ``float[T, N]``, of the player who moved.
+        values: ``float[T + 1, N]``, of the player to move.
+        dones: ``bool[T, N]``, whether the step ended a deal.
+        seats: ``int[T + 1, N]``, who is to move.
+        gamma: discount.
+        gae_lambda: decay of the estimate.
+    """
+    # Two players: what is good for the next player is bad for me, unless the next player is me.
+    sign = torch.where(seats[1:] == seats[:-1], 1.0, -1.0) * ~dones
+    advantages = torch.zeros_like(rewards)
+    last = torch.zeros_like(rewards[0])
+    for t in reversed(range(len(rewards))):
+        delta = rewards[t] + gamma * sign[t] * values[t + 1] - values[t]
+        last = delta + gamma * gae_lambda * sign[t] * last
+        advantages[t] = last
+    return advantages
+
+
+def train(args: Args) -> Agent:  # noqa: PLR0915 - to be read from top to bottom
+    """Let the agent play itself for ``total_timesteps`` decisions and learn from them."""
+    torch.manual_seed(args.seed)
+    envs = SchnapsenVectorEnv(args.num_envs, rules=args.rules, final_observation=False)
+    seen, info = envs.reset(seed=args.seed)
+    observations = torch.from_numpy(seen["observation"])
+    masks = torch.from_numpy(seen["action_mask"]).bool()
+    seats = torch.from_numpy(info["to_play"])
+    agent = Agent(observations.shape[1], masks.shape[1])
+    optimizer = torch.optim.Adam(agent.parameters(), lr=args.learning_rate, eps=1e-5)
+    steps, rows = args.num_steps, torch.arange(args.num_envs)
+    batch = steps * args.num_envs
+    iterations = max(1, args.total_timesteps // batch)
+    started = time.perf_counter()
+
+    b_observations = torch.zeros(steps, *observations.shape)
+    b_masks = torch.zeros(steps, *masks.shape, dtype=torch.bool)
+    b_actions = torch.zeros(steps, args.num_envs, dtype=torch.long)
+    b_log_probs = torch.zeros(steps, args.num_envs)
+    b_rewards = torch.zeros(steps, args.num_envs)
+    b_dones = torch.zeros(steps, args.num_envs, dtype=torch.bool)
+    b_values = torch.zeros(steps + 1, args.num_envs)
+    b_seats = torch.zeros(steps + 1, args.num_envs, dtype=torch.long)
+
+    for iteration in range(iterations):
+        left = 1.0 - iteration / iterations
+        optimizer.param_groups[0]["lr"] = left * args.learning_rate
+
+        # Play.
+        for t in range(steps):
+            with torch.no_grad():
+                log_probs, values = agent(observations, masks)
+            actions = log_probs.exp().multinomial(1)
+            b_observations[t], b_masks[t], b_seats[t] = observations, masks, seats
+            b_actions[t], b_values[t] = actions.squeeze(1), values
+            b_log_probs[t] = log_probs.gather(1, actions).squeeze(1)
+            seen, rewards, dones, _, info = envs.step(b_actions[t].numpy())
+            # Two players: the reward belongs to the player who moved, whoever is next.
+            b_rewards[t] = torch.from_numpy(rewards)[rows, seats]
+            b_dones[t] = torch.from_numpy(dones)
+            observations = torch.from_numpy(seen["observation"])
+            masks = torch.from_numpy(seen["action_mask"]).bool()
+            seats = torch.from_numpy(info["to_play"])
+        with torch.no_grad():
+            b_values[-1] = agent(observations, masks)[1]
+        b_seats[-1] = seats
+
+        # Learn.
+        advantages = turn_aware_gae(
+            b_rewards, b_values, b_dones, b_seats, args.gamma, args.gae_lambda
+        )
+        returns = (advantages + b_values[:-1]).flatten()
+        flat_observations, flat_masks = b_observations.flatten(0, 1), b_masks.flatten(0, 1)
+        flat_actions, flat_log_probs = b_actions.flatten(), b_log_probs.flatten()
+        flat_advantages = advantages.flatten()
+        for _ in range(args.update_epochs):
+            for chosen in torch.randperm(batch).split(args.minibatch_size):
+                legal = flat_masks[chosen]
+                log_probs, values = agent(flat_observations[chosen], legal)
+                taken = log_probs.gather(1, flat_actions[chosen, None]).squeeze(1)
+                ratio = (taken - flat_log_probs[chosen]).exp()
+                advantage = flat_advantages[chosen]
+                advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8)
+                clipped = ratio.clamp(1 - args.clip_coef, 1 + args.clip_coef)
+                policy_loss = -torch.minimum(ratio * advantage, clipped * advantage).mean()
+                value_loss = 0.5 * (values - returns[chosen]).square().mean()
+                entropy = -(log_probs.exp() * log_probs).sum(-1).mean()
+                count = legal.sum(-1)
+                uniform_kl = -log_probs.where(legal, 0.0).sum(-1) / count - count.log()
+                loss = (
+                    policy_loss
+                    + args.vf_coef * value_loss
+                    - left * args.ent_coef * entropy
+                    + left**2 * args.uniform_kl_coef * uniform_kl.mean()
+                )
+                optimizer.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(agent.parameters(), args.max_grad_norm)
+                optimizer.step()
+
+        if iteration % 10 == 0 or iteration == iterations - 1:
+            done = (iteration + 1) * batch
+            unexplained = (returns - b_values[:-1].flatten()).var() / returns.var()
+            sys.stdout.write(
+                f"{done:>9,} decisions, {done / (time.perf_counter() - started):7,.0f} a second, "
+                f"explained variance {1 - unexplained:.2f}\n"
+            )
+    return agent
+
+
+def evaluate(agent: Agent, args: Args) -> tuple[float, float]:
+    """Game points a deal against the random opponent, and the half width of their 95 % interval."""
+    envs = gymnasium.make_vec(
+        "schnapsen/Schnapsen-v0", num_envs=256, opponent="random", rules=args.rules
+    )
+    observations, info = envs.reset(seed=args.seed + 1_000_000)
+    points: list[float] = []
+    while len(points) < args.eval_deals:
+        with torch.no_grad():
+            masks = torch.from_numpy(info["action_mask"]).bool()
+            log_probs, _ = agent(torch.from_numpy(observations), masks)
+        observations, _, dones, _, info = envs.step(log_probs.argmax(1).numpy())
+        if dones.any():
+            points.extend(info["game_points"][dones].tolist())
+    return float(np.mean(points)), float(1.96 * np.std(points) / np.sqrt(len(points)))
+
+
+def main(args: Args) -> float:
+    """Train and evaluate; returns the game points a deal against random."""
+    torch.set_num_threads(1)  # more get in each other's way on a network of this size
+    started = time.perf_counter()
+    agent = train(args)
+    mean, half = evaluate(agent, args)
+    sys.stdout.write(
+        f"against random: {mean:+.2f} +- {half:.2f} game points a deal, "
+        f"after {time.perf_counter() - started:.0f} s\n"
+    )
+    return mean
+
+
+if __name__ == "__main__":
+    main(tyro.cli(Args))
