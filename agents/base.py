@@ -212,6 +212,20 @@ def _build_heuristic(_spec: Spec, _rules: Rules, _seed: int) -> object:
     return HeuristicOpponent()
 
 
+def _build_pimc(spec: Spec, rules: Rules, seed: int) -> object:
+    from agents.search import PIMCAgent
+
+    return _with_options(PIMCAgent, spec, rules, seed)
+
+
+def _with_options(make: Callable[..., object], spec: Spec, rules: Rules, seed: int) -> object:
+    """``make(rules, seed, **options)``; what is wrong with an option is said with the spec."""
+    try:
+        return make(rules, seed, **spec.options)
+    except ValueError as error:
+        raise ValueError(f"agent {spec.text!r}: {error}") from error
+
+
 def _build_ppo(spec: Spec, rules: Rules, seed: int) -> object:
     try:
         from agents.ppo import load_agent
@@ -276,6 +290,7 @@ KINDS: Final = MappingProxyType(
     {
         "random": Kind("random", _build_random),
         "heuristic": Kind("heuristic", _build_heuristic),
+        "pimc": Kind("pimc:worlds=20", _build_pimc, options=("worlds", "threads")),
         "ppo": Kind("ppo:path[,key=value]", _build_ppo, options=None, has_target=True),
         "python": Kind("python:module:Class", _build_python, has_target=True),
     }
