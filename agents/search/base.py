@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import Actions, ActionMask, Observation
+from agents.base import ActionMask, Actions, Observation
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.observation import DEFAULT_LAYOUT
 from schnapsen_env.rules import Rules, resolve_rules

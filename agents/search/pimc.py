@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import Actions, ActionMask, Observation
+from agents.base import ActionMask, Actions, Observation
 from agents.search.base import (
     NO_SUCH_DEAL,
     NOTHING_LEGAL,
