@@ -212,14 +212,11 @@ def _build_heuristic(_spec: Spec, _rules: Rules, _seed: int) -> object:
     return HeuristicOpponent()
 
 
-def _build_pimc(spec: Spec, rules: Rules, seed: int) -> object:
-    from agents.search import PIMCAgent
+def _build_search(spec: Spec, rules: Rules, seed: int) -> object:
+    from agents.search import ISMCTSAgent, PIMCAgent, RdeepAgent
 
-    return _with_options(PIMCAgent, spec, rules, seed)
-
-
-def _with_options(make: Callable[..., object], spec: Spec, rules: Rules, seed: int) -> object:
-    """``make(rules, seed, **options)``; what is wrong with an option is said with the spec."""
+    kinds = {"rdeep": RdeepAgent, "pimc": PIMCAgent, "ismcts": ISMCTSAgent}
+    make: Callable[..., object] = kinds[spec.kind]
     try:
         return make(rules, seed, **spec.options)
     except ValueError as error:
@@ -290,7 +287,15 @@ KINDS: Final = MappingProxyType(
     {
         "random": Kind("random", _build_random),
         "heuristic": Kind("heuristic", _build_heuristic),
-        "pimc": Kind("pimc:worlds=20", _build_pimc, options=("worlds", "threads")),
+        "rdeep": Kind(
+            "rdeep:samples=16,depth=4", _build_search, options=("samples", "depth", "threads")
+        ),
+        "pimc": Kind("pimc:worlds=20", _build_search, options=("worlds", "threads")),
+        "ismcts": Kind(
+            "ismcts:iterations=1000",
+            _build_search,
+            options=("iterations", "rollout", "threads", "exploration"),
+        ),
         "ppo": Kind("ppo:path[,key=value]", _build_ppo, options=None, has_target=True),
         "python": Kind("python:module:Class", _build_python, has_target=True),
     }

@@ -5,6 +5,8 @@ it, and look at what becomes of each action there.
 """
 
 from agents.search.base import SearchAgent
+from agents.search.ismcts import ISMCTSAgent
 from agents.search.pimc import PIMCAgent
+from agents.search.rdeep import RdeepAgent
 
-__all__ = ["PIMCAgent", "SearchAgent"]
+__all__ = ["ISMCTSAgent", "PIMCAgent", "RdeepAgent", "SearchAgent"]

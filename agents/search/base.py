@@ -19,13 +19,11 @@ import numpy.typing as npt
 
 from agents.base import ActionMask, Actions, Observation
 from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.imagined import NO_SUCH_DEAL, NOTHING_LEGAL
 from schnapsen_env.observation import DEFAULT_LAYOUT
 from schnapsen_env.rules import Rules, resolve_rules
 
 Ints = npt.NDArray[np.int64]
-
-#: What compiled code answers instead of an action where it cannot choose one.
-NOTHING_LEGAL, NO_SUCH_DEAL, OTHER_RULES = -1, -2, -3
 
 #: The most threads that an agent may be told to use.
 MOST_THREADS: Final = 256
@@ -47,7 +45,7 @@ class SearchAgent(ABC):
     rows_at_once = 1
 
     def __init__(
-        self, rules: str | Rules = "pagat_auto", seed: int = 0, *, threads: int = 1
+        self, rules: str | Rules = "pagat_auto", seed: int = 0, *, threads: int | str = 1
     ) -> None:
         self.rules = resolve_rules(rules)
         self.threads = check_number("threads", threads, MOST_THREADS)
@@ -209,4 +207,19 @@ def check_number(name: str, value: Any, most: int) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else 0
     if not 1 <= number <= most:
         raise ValueError(f"the option {name} is a whole number of 1 to {most:,}, not {text}")
+    return number
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """``value`` as a number above 0 and up to 100; it may be the text of one.
+
+    Raises:
+        ValueError: it is not; the message names the option and the range.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.0
+    if not 0.0 < number <= 100.0:
+        raise ValueError(f"the option {name} is a number above 0 and up to 100, not {value}")
     return number

@@ -42,6 +42,7 @@ from schnapsen_env.engine.record import (
     RECORD_SIZE,
     RECORD_TABLE,
 )
+from schnapsen_env.engine.score import points
 
 __all__ = [
     "CLOSED",
@@ -70,6 +71,7 @@ __all__ = [
     "new_record",
     "new_records",
     "parse_deck",
+    "points",
     "position_of",
     "random_action",
     "record_of",
