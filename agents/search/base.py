@@ -98,7 +98,7 @@ class SearchAgent(ABC):
                     done.result()
         if len(out) and out.min() < 0:
             row = int(np.flatnonzero(out < 0)[0])
-            raise ValueError(self._complaint(int(out[row]), row))
+            raise ValueError(complaint(int(out[row]), row, self.rules))
         return out
 
     def _take_memory(self) -> Any:
@@ -106,22 +106,6 @@ class SearchAgent(ABC):
             return self._idle.pop()
         except IndexError:
             return self._new_memory()
-
-    def _complaint(self, error: int, row: int) -> str:
-        if error == NOTHING_LEGAL:
-            return (
-                f"the mask of position {row} allows no action: the player is not to move, or the "
-                "deal is over"
-            )
-        if error == NO_SUCH_DEAL:
-            return (
-                f"no deal looks like the observation of position {row}; it must be of the default "
-                "layout: float32, memory='perfect', suits='natural', history=False"
-            )
-        return (
-            f"the action mask of position {row} is not that of the rules {self.rules.name!r}, "
-            "which this agent was made for: load it with rules= of the environment"
-        )
 
     @abstractmethod
     def _new_memory(self) -> Any:
@@ -140,6 +124,24 @@ class SearchAgent(ABC):
             chances: ``int64[n]``, the state of a random generator for each row.
             out: ``int64[n]``.
         """
+
+
+def complaint(error: int, row: int, rules: Rules) -> str:
+    """The message for an error that :func:`schnapsen_env.imagined.find_error` has found."""
+    if error == NOTHING_LEGAL:
+        return (
+            f"the mask of position {row} allows no action: the player is not to move, or the "
+            "deal is over"
+        )
+    if error == NO_SUCH_DEAL:
+        return (
+            f"no deal looks like the observation of position {row}; it must be of the default "
+            "layout: float32, memory='perfect', suits='natural', history=False"
+        )
+    return (
+        f"the action mask of position {row} is not that of the rules {rules.name!r}, which this "
+        "agent was made for: load it with rules= of the environment"
+    )
 
 
 class _Shared:
@@ -182,8 +184,9 @@ def check_inputs(observations: Any, action_masks: Any) -> tuple[Observation, Act
             f"the observations are of type {given.dtype}: agents take the float32 form, "
             "observation * layout.scale"
         )
-    inputs: Observation = np.ascontiguousarray(given, dtype=np.float32)
-    masks: ActionMask = np.ascontiguousarray(action_masks, dtype=np.int8)
+    # The compiled code is made for contiguous, writable arrays of these types and no others.
+    inputs: Observation = np.require(given, np.float32, ["C", "W"])
+    masks: ActionMask = np.require(action_masks, np.int8, ["C", "W"])
     if inputs.ndim != 2 or inputs.shape[1] != DEFAULT_LAYOUT.size:
         raise ValueError(
             f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "

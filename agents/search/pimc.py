@@ -15,7 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import ActionMask, Actions, Observation
-from agents.search.base import Ints, SearchAgent, check_inputs, check_number, start_streams
+from agents.search.base import (
+    Ints,
+    SearchAgent,
+    check_inputs,
+    check_number,
+    complaint,
+    start_streams,
+)
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled_apart
@@ -116,7 +123,7 @@ class PIMCAgent(SearchAgent):
             totals = np.zeros(NUM_ACTIONS, dtype=np.int64)
             number = add_up(inputs[row], mask, chances[row], self._codes, *memory, totals)
             if number < 0:
-                raise ValueError(self._complaint(number, row))
+                raise ValueError(complaint(number, row, self.rules))
             means[row, mask != 0] = totals[mask != 0] / number
         self._idle.append(memory)
         return means
