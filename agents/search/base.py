@@ -49,13 +49,16 @@ class SearchAgent(ABC):
     ) -> None:
         self.rules = resolve_rules(rules)
         self.threads = check_number("threads", threads, MOST_THREADS)
-        self._codes = self.rules.codes()
         self._idle: list[Any] = []
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
         """Start from another seed."""
         self._seed = int(seed) % (1 << 64)
+
+    @property
+    def _codes(self) -> Ints:
+        return self.rules.codes()
 
     def __getstate__(self) -> dict[str, Any]:
         # Working memory is large and holds nothing that lasts.
