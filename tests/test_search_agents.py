@@ -125,7 +125,7 @@ def test_pimc_means_what_one_counts_by_hand() -> None:
     agent = PIMCAgent("pagat_auto", worlds=10)
     means = agent.evaluate(*see(LAST_CARD))
     ten = parse_action("TC")
-    assert means[0, ten] == pytest.approx((8 * 3 - 2 * 3) / 10)
+    assert abs(means[0, ten] - (8 * 3 - 2 * 3) / 10) < 1e-9
     assert np.isnan(np.delete(means[0], ten)).all()
 
 
@@ -137,7 +137,7 @@ def test_what_a_reply_ruled_out_is_not_imagined() -> None:
         assert means[0, parse_action("TC")] == 3
     without_ace = LAST_CARD | {"cannot_hold": [[], ["AC"]]}
     means = PIMCAgent("pagat_auto", worlds=10).evaluate(*see(without_ace))
-    assert means[0, parse_action("TC")] == pytest.approx((8 * 3 - 3) / 9)
+    assert abs(means[0, parse_action("TC")] - (8 * 3 - 3) / 9) < 1e-9
 
 
 def test_drawn_deals_have_the_mean_of_all_deals() -> None:
@@ -150,7 +150,7 @@ def test_drawn_deals_have_the_mean_of_all_deals() -> None:
     assert {round(9 * mean) for mean in means} <= {6 * good - 27 for good in range(10)}
     assert len(set(means)) > 2
     deviation = 6 * np.sqrt(0.8 * 0.2)  # of one deal
-    assert np.mean(means) == pytest.approx(1.8, abs=4 * deviation / np.sqrt(9 * 60))
+    assert abs(np.mean(means) - 1.8) < 4 * deviation / np.sqrt(9 * 60)
 
 
 @pytest.mark.parametrize("name", RULES)
