@@ -165,7 +165,7 @@ def least_loss(worlds: Record, codes: Codes, actions: int, first: int, space: Wo
         looked_at[action] += 1
         if action != best[index]:
             value = value_of_action(
-                worlds[index], codes, action, most[index], space, memories[index], child
+                worlds[index], codes, action, int(most[index]), space, int(memories[index]), child
             )
             lost[action] += most[index] - value
 

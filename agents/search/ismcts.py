@@ -247,15 +247,17 @@ class ISMCTSAgent(SearchAgent):
     def _decide(
         self, memory: Any, observations: Observation, masks: ActionMask, chances: Ints, out: Actions
     ) -> None:
-        rollout = ROLLOUTS.index(self.rollout)
+        worlds, tree, space = memory
         choose_actions(
             observations,
             masks,
             chances,
             self._codes,
             self.iterations,
-            rollout,
+            ROLLOUTS.index(self.rollout),
             self.exploration,
-            *memory,
+            worlds,
+            tree,
+            space,
             out,
         )

@@ -119,9 +119,10 @@ class PIMCAgent(SearchAgent):
         chances = start_streams(self._seed, inputs, masks)
         means = np.full((len(inputs), NUM_ACTIONS), np.nan)
         memory = self._take_memory()
+        worlds, space = memory
         for row, mask in enumerate(masks):
             totals = np.zeros(NUM_ACTIONS, dtype=np.int64)
-            number = add_up(inputs[row], mask, chances[row], self._codes, *memory, totals)
+            number = add_up(inputs[row], mask, chances[row], self._codes, worlds, space, totals)
             if number < 0:
                 raise ValueError(complaint(number, row, self.rules))
             means[row, mask != 0] = totals[mask != 0] / number
@@ -134,4 +135,5 @@ class PIMCAgent(SearchAgent):
     def _decide(
         self, memory: Any, observations: Observation, masks: ActionMask, chances: Ints, out: Actions
     ) -> None:
-        choose_actions(observations, masks, chances, self._codes, *memory, out)
+        worlds, space = memory
+        choose_actions(observations, masks, chances, self._codes, worlds, space, out)
