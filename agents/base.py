@@ -190,8 +190,9 @@ def load(spec: str, rules: str | Rules = "pagat_auto", seed: int = 0) -> Agent:
     """The agent that ``spec`` names.
 
     Args:
-        spec: ``"random"``, ``"heuristic"``, ``"ppo:path/to/checkpoint"``,
-            ``"python:module:Class"``.
+        spec: ``"random"``, ``"heuristic"``, ``"rdeep:samples=16,depth=4"``,
+            ``"pimc:worlds=20"``, ``"ismcts:iterations=1000"``, ``"ppo:path/to/checkpoint"``,
+            ``"python:module:Class"``; docs/agents.md has all options.
         rules: the rule set to be played, a name of ``RULES`` or a ``Rules`` object.
         seed: where the agent's own randomness starts.
 
@@ -209,15 +210,39 @@ def _build_random(_spec: Spec, _rules: Rules, seed: int) -> object:
     return RandomOpponent(seed)
 
 
-def _build_heuristic(_spec: Spec, _rules: Rules, _seed: int) -> object:
-    return HeuristicOpponent()
+def _build_heuristic(spec: Spec, rules: Rules, _seed: int) -> object:
+    return _with_endgame(HeuristicOpponent(), spec, rules)
+
+
+def _with_endgame(agent: object, spec: Spec, rules: Rules) -> object:
+    """The agent with the option ``endgame`` of its spec."""
+    if "endgame" not in spec.options:
+        return agent
+    from agents.endgame import with_endgame
+
+    try:
+        return with_endgame(agent, spec.options["endgame"], rules)
+    except ValueError as error:
+        raise ValueError(f"agent {spec.text!r}: {error}") from error
+
+
+def _build_search(spec: Spec, rules: Rules, seed: int) -> object:
+    from agents.search import ISMCTSAgent, PIMCAgent, RdeepAgent
+
+    kinds = {"rdeep": RdeepAgent, "pimc": PIMCAgent, "ismcts": ISMCTSAgent}
+    make: Callable[..., object] = kinds[spec.kind]
+    try:
+        return make(rules, seed, **spec.options)
+    except ValueError as error:
+        raise ValueError(f"agent {spec.text!r}: {error}") from error
 
 
 def _build_ppo(spec: Spec, rules: Rules, seed: int) -> object:
     try:
         from agents.ppo import load_agent
 
-        return load_agent(spec.target, rules, seed, **spec.options)
+        options = {key: value for key, value in spec.options.items() if key != "endgame"}
+        agent = load_agent(spec.target, rules, seed, **options)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.split(".")[0] in ("agents", "schnapsen_env"):
             raise
@@ -226,6 +251,7 @@ def _build_ppo(spec: Spec, rules: Rules, seed: int) -> object:
             "pip install 'schnapsen-env[train]'",
             name=error.name,
         ) from error
+    return _with_endgame(agent, spec, rules)
 
 
 def _build_rllib(spec: Spec, _rules: Rules, seed: int) -> object:
@@ -300,7 +326,16 @@ def _accepted(signature: inspect.Signature, offered: dict[str, Any]) -> dict[str
 KINDS: Final = MappingProxyType(
     {
         "random": Kind("random", _build_random),
-        "heuristic": Kind("heuristic", _build_heuristic),
+        "heuristic": Kind("heuristic", _build_heuristic, options=("endgame",)),
+        "rdeep": Kind(
+            "rdeep:samples=16,depth=4", _build_search, options=("samples", "depth", "threads")
+        ),
+        "pimc": Kind("pimc:worlds=20", _build_search, options=("worlds", "threads")),
+        "ismcts": Kind(
+            "ismcts:iterations=1000",
+            _build_search,
+            options=("iterations", "rollout", "threads", "exploration"),
+        ),
         "ppo": Kind("ppo:path[,key=value]", _build_ppo, options=None, has_target=True),
         "rllib": Kind(
             "rllib:path[,policy=name]", _build_rllib, options=("policy", "sample"), has_target=True

@@ -11,6 +11,7 @@ strict phase ruled out. How the opponent has played says more, and is left to th
 
 from __future__ import annotations
 
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -22,12 +23,14 @@ from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import count, lowest, member
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.rules import CODE_INDEX, SCHNEIDER_POINTS
-from schnapsen_env.view import View, bit
+from schnapsen_env.view import Cards, View, bit
 
 Record = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
 
 _TARGET: Final = CODE_INDEX["target"]
+#: ``_COMB[n, k]``: in how many ways k of n cards can be chosen.
+_COMB: Final = np.array([[comb(n, k) for k in range(NUM_CARDS + 1)] for n in range(NUM_CARDS + 1)])
 
 
 @compiled
@@ -45,6 +48,54 @@ def choose_cards(cards: int, size: int, chance: Record) -> int:
         chosen |= card
         cards ^= card
     return chosen
+
+
+@compiled
+def count_hands(seen: View) -> int:
+    """How many other hands agree with a view; 0 if it is not that of a player of perfect memory."""
+    cards = seen.cards
+    size = count(cards.unseen) - seen.table.face_down
+    held = count(cards.hand) - (0 if cards.led == r.NONE else 1)
+    if not seen.table.to_move:
+        held = count(cards.hand) + (0 if cards.led == r.NONE else 1)
+    if seen.table.trump_suit < 0 or size < 0 or size + count(cards.other_known) != held:
+        return 0
+    return _COMB[count(cards.unseen & ~cards.other_cannot_hold), size]
+
+
+@compiled
+def with_hand(seen: View, index: int) -> View:
+    """The view of a player who also knows the other hand, the ``index``-th that agrees with it.
+
+    Args:
+        seen: the view.
+        index: 0 to ``count_hands(seen) - 1``; each gives another hand.
+    """
+    cards = seen.cards
+    size = count(cards.unseen) - seen.table.face_down
+    pool = cards.unseen & ~cards.other_cannot_hold
+    chosen = 0
+    while size > 0:
+        card = lowest(pool)
+        pool ^= 1 << card
+        with_card = _COMB[count(pool), size - 1]  # so many hands hold this card
+        if index < with_card:
+            chosen |= 1 << card
+            size -= 1
+        else:
+            index -= with_card
+    known = Cards(
+        cards.hand,
+        cards.own_won,
+        cards.other_won,
+        cards.other_known | chosen,
+        cards.other_cannot_hold,
+        cards.unseen & ~chosen,
+        cards.last_trick,
+        cards.turned_up,
+        cards.led,
+    )
+    return View(known, seen.table, seen.tally, seen.legal)
 
 
 @compiled

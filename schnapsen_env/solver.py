@@ -301,10 +301,14 @@ def leave(space: Workspace, ply: int) -> None:
 
 
 @compiled_apart
-def search(space: Workspace, codes: Codes, root: int) -> int:
-    """The value of the position at ``space.path[root]`` for its player to move."""
+def search(space: Workspace, codes: Codes, root: int, alpha: int, beta: int) -> int:
+    """The value of the position at ``space.path[root]`` for its player to move.
+
+    It is exact inside the window; at or below ``alpha`` it is an upper bound, at or above ``beta``
+    a lower one.
+    """
     ply = root
-    finished = enter(space, codes, root, -MOST_GAME_POINTS, MOST_GAME_POINTS)
+    finished = enter(space, codes, root, alpha, beta)
     while not (finished and ply == root):
         if not finished:
             finished = descend(space, codes, ply)
@@ -328,7 +332,7 @@ def solve_record(record: Record, codes: Codes, space: Workspace) -> int:
     """
     space.counters[_GENERATION] += 1
     space.path[0] = record
-    return search(space, codes, 0)
+    return search(space, codes, 0, -MOST_GAME_POINTS, MOST_GAME_POINTS)
 
 
 @compiled_apart
@@ -347,7 +351,7 @@ def solve_actions(
             child[:] = record
             step(child, codes, action)
             same_player = child[r.TO_MOVE] == record[r.TO_MOVE]
-            value = search(space, codes, 0)
+            value = search(space, codes, 0, -MOST_GAME_POINTS, MOST_GAME_POINTS)
             values[action] = value if same_player else -value
 
 
@@ -373,6 +377,43 @@ def solve_exhausted(
         solved[row] = record[r.TALON_STATE] == r.EXHAUSTED and record[r.END_REASON] == 0
         if solved[row]:
             values[row] = solve_record(record, codes, space)
+
+
+@compiled
+def new_memory(space: Workspace) -> int:
+    """A number for a deal that was not solved before in ``space``; for :func:`solve_within`."""
+    space.counters[_GENERATION] += 1
+    return space.counters[_GENERATION]
+
+
+@compiled_apart
+def solve_within(
+    record: Record, codes: Codes, space: Workspace, memory: int, alpha: int, beta: int
+) -> tuple[int, int]:
+    """The value of a deal inside a window, and an action that is worth as much.
+
+    For callers that ask several questions about one deal: what was found out in earlier calls of
+    the same ``memory`` is used again, whatever other deals were solved in between.
+
+    Args:
+        record: ``int64[R]``, left as it is.
+        codes: ``Rules.codes()``.
+        space: from :func:`new_workspace`; not shared between threads.
+        memory: from :func:`new_memory`; another number for each deal.
+        alpha: values at or below it need not be told apart.
+        beta: nor values at or above it; ``alpha < beta``.
+
+    Returns:
+        The value for the player to move, exact inside the window and a bound outside; and the best
+        action found, or -1 if the value was known without a search.
+    """
+    newest = space.counters[_GENERATION]
+    space.counters[_GENERATION] = memory
+    space.path[0] = record
+    space.frames[0, _BEST_ACTION] = -1
+    value = search(space, codes, 0, alpha, beta)
+    space.counters[_GENERATION] = newest
+    return value, space.frames[0, _BEST_ACTION]
 
 
 # ---------------------------------------------------------------------------- for Python callers

@@ -16,8 +16,15 @@ from schnapsen_env import RULES, Position, Rules, engine
 from schnapsen_env.cards import ALL_CARDS, card_set
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import decode, observe
-from schnapsen_env.sampling import choose_cards, hidden_from, redeal, sample_deal
-from schnapsen_env.view import PERFECT, view
+from schnapsen_env.sampling import (
+    choose_cards,
+    count_hands,
+    hidden_from,
+    redeal,
+    sample_deal,
+    with_hand,
+)
+from schnapsen_env.view import NO_MEMORY, PERFECT, view
 from tests.random_play import choose, moments, running
 
 Record = npt.NDArray[np.int64]
@@ -244,3 +251,50 @@ def test_redealing_covers_positions_too() -> None:
         redeal(again, 0, chance)
         assert view(again, codes, 0, PERFECT) == seen
         engine.position_of(again)
+
+
+# ------------------------------------------------------------------------------------ all hands
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_every_hand_that_agrees_with_a_view_comes_once(closed: bool) -> None:
+    record, codes, _ = late(closed)
+    seen = view(record, codes, 0, PERFECT)
+    number = int(count_hands(seen))
+    assert number == (comb(5, 2) if closed else comb(4, 3))
+    sample = engine.new_record(0)
+    hands: set[int] = set()
+    for index in range(number):
+        sample_deal(with_hand(seen, index), codes, 0, sample)
+        hand = int(sample[r.HAND + 1])
+        assert hand & seen.cards.other_known == seen.cards.other_known
+        assert hand & seen.cards.other_cannot_hold == 0
+        engine.position_of(sample)
+        hands.add(hand)
+    assert len(hands) == number
+
+
+@pytest.mark.parametrize("rules", ALL_RULES, ids=lambda rules: rules.name)
+def test_the_true_hand_is_among_those_that_are_counted(rules: Rules) -> None:
+    codes = rules.codes()
+    for record in running(rules, 6, seed=9):
+        for seat in range(2):
+            seen = view(record, codes, seat, PERFECT)
+            number = int(count_hands(seen))
+            assert number >= 1
+            if number <= 30:
+                true_hand = int(record[r.HAND + 1 - seat])
+                hands = [with_hand(seen, index).cards.other_known for index in range(number)]
+                assert true_hand in hands
+            if record[r.TALON_STATE] == r.EXHAUSTED:
+                assert number == 1
+
+
+def test_no_hand_agrees_with_the_view_of_a_forgetful_player() -> None:
+    rules = RULES["pagat_auto"]
+    records = [
+        record for record in running(rules, 6, seed=9) if record[r.TRICKS : r.TRICKS + 2].any()
+    ]
+    assert len(records) > 10
+    for record in records:
+        assert count_hands(view(record, rules.codes(), 0, NO_MEMORY)) == 0

@@ -5,6 +5,8 @@ A *record* is an ``int64[RECORD_SIZE]`` array that holds one deal, its match and
 are compiled and may be called from compiled code.
 """
 
+from schnapsen_env.engine.bits import count, lowest, member
+from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.engine.convert import (
     IllegalActionError,
     apply,
@@ -32,28 +34,44 @@ from schnapsen_env.engine.play import (
     revoke,
     step,
 )
-from schnapsen_env.engine.record import MAX_ACTIONS_PER_DEAL, RECORD_SIZE, RECORD_TABLE
+from schnapsen_env.engine.record import (
+    CLOSED,
+    EXHAUSTED,
+    MAX_ACTIONS_PER_DEAL,
+    OPEN,
+    RECORD_SIZE,
+    RECORD_TABLE,
+)
+from schnapsen_env.engine.score import points
 
 __all__ = [
+    "CLOSED",
+    "EXHAUSTED",
     "MAX_ACTIONS_PER_DEAL",
+    "OPEN",
     "RECORD_SIZE",
     "RECORD_TABLE",
     "IllegalActionError",
     "apply",
+    "count",
     "deal",
     "deal_deck",
     "defeats",
+    "draw_below",
     "game_points",
     "has_won",
     "is_over",
     "is_revoke",
     "legal",
+    "lowest",
     "match_result",
     "match_winner",
+    "member",
     "new_match",
     "new_record",
     "new_records",
     "parse_deck",
+    "points",
     "position_of",
     "random_action",
     "record_of",

@@ -1,0 +1,363 @@
+"""The search agents and the exact endgame: legal, repeatable, blind to hidden cards, and right."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import agents
+from agents.endgame import ExactEndgame
+from agents.search import ISMCTSAgent, PIMCAgent, RdeepAgent
+from agents.search.base import SearchAgent
+from schnapsen_env import RULES, Layout, Position, Rules, engine
+from schnapsen_env.actions import CLAIM, CLOSE, NUM_ACTIONS, parse_action
+from schnapsen_env.engine import record as r
+from schnapsen_env.observation import observe
+from schnapsen_env.sampling import redeal
+from schnapsen_env.solver import solve
+from tests.random_play import running
+
+SPECS = (
+    "rdeep:samples=4,depth=3",
+    "pimc:worlds=2",
+    "ismcts:iterations=40",
+    "ismcts:iterations=10,rollout=heuristic",
+    "heuristic:endgame=exact",
+)
+
+
+def positions(rules: Rules, deals: int, seed: int, every: int = 1) -> list[Any]:
+    """Records of random deals, at every so many decisions."""
+    return list(running(rules, deals, seed))[::every]
+
+
+def seen(records: list[Any], rules: Rules) -> tuple[Any, Any]:
+    """What the players to move see, ``[N, F]`` and ``[N, 27]``."""
+    codes = rules.codes()
+    pairs = [observe(record, codes, int(record[r.TO_MOVE])) for record in records]
+    observations, masks = zip(*pairs, strict=True)
+    return np.stack(observations), np.stack(masks)
+
+
+def see(names: dict[str, Any], rules: str = "pagat_auto") -> tuple[Any, Any]:
+    """What the player to move of a written position sees, one row each."""
+    return seen([engine.record_of(Position.from_dict(names), RULES[rules])], RULES[rules])
+
+
+# ------------------------------------------------------------------------- what all must keep to
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("spec", SPECS)
+def test_legal_and_the_same_alone_in_any_order_and_from_any_number_of_threads(
+    spec: str, name: str
+) -> None:
+    rules = RULES[name]
+    observations, masks = seen(positions(rules, 5, seed=3, every=4), rules)
+    rows = np.arange(len(masks))
+    assert len(rows) > 10
+    agent = agents.load(spec, rules=rules, seed=7)
+    chosen = agent.act_batch(observations, masks)
+    assert chosen.dtype == np.int64
+    assert masks[rows, chosen].all()
+    assert np.array_equal(agent.act_batch(observations[::-1], masks[::-1])[::-1], chosen)
+    if isinstance(agent, SearchAgent):
+        threaded = agents.load(f"{spec},threads=3", rules=rules, seed=7)
+        assert np.array_equal(threaded.act_batch(observations, masks), chosen)
+    alone = agent.act(observations[-1], masks[-1])
+    assert type(alone) is int
+    assert alone == chosen[-1]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_hidden_cards_do_not_matter(spec: str) -> None:
+    rules = RULES["pagat"]
+    records = positions(rules, 4, seed=5, every=3)
+    chance = engine.new_record(1)
+    redealt = [record.copy() for record in records]
+    for record in redealt:
+        redeal(record, int(record[r.TO_MOVE]), chance)
+    assert any((a != b).any() for a, b in zip(records, redealt, strict=True))
+    agent = agents.load(spec, rules=rules)
+    before = agent.act_batch(*seen(records, rules))
+    assert np.array_equal(agent.act_batch(*seen(redealt, rules)), before)
+
+
+@pytest.mark.parametrize("spec", ["rdeep:samples=1", "pimc:worlds=1", "ismcts:iterations=5"])
+def test_the_seed_decides(spec: str) -> None:
+    rules = RULES["duel"]
+    shown = seen(positions(rules, 6, seed=4, every=3), rules)
+    agent = agents.load(spec, rules=rules, seed=1)
+    first = agent.act_batch(*shown)
+    assert not np.array_equal(agents.load(spec, rules=rules, seed=2).act_batch(*shown), first)
+    agents.reset_agent(agent, 2)
+    assert not np.array_equal(agent.act_batch(*shown), first)
+    agents.reset_agent(agent, 1)
+    assert np.array_equal(agent.act_batch(*shown), first)
+    copies = (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent)))  # noqa: S301 - what this test wrote
+    for same in copies:
+        assert np.array_equal(same.act_batch(*shown), first)
+
+
+# ---------------------------------------------------------------------------- perfect information
+
+#: One trick to go in a closed deal. The ten of clubs makes 66 unless the other player holds the ace
+#: of clubs, or the queen of trumps and with it no club: two of the ten unseen cards.
+LAST_CARD: dict[str, Any] = {
+    "trump": "H",
+    "turned_up": "JH",
+    "hands": [["TC"], ["QS"]],
+    "talon": ["AC", "QC", "JC", "AD", "TD", "QD", "JD", "QH", "JS"],
+    "closed_by": 0,
+    "at_close": {"tricks": 0, "points": 0},
+    "leader": 0,
+    "card_points": [58, 0],
+    "tricks": [4, 0],
+    "won": [["AH", "TH", "AS", "TS", "KH", "KS", "KD", "KC"], []],
+}
+
+
+def test_pimc_means_what_one_counts_by_hand() -> None:
+    agent = PIMCAgent("pagat_auto", worlds=10)
+    means = agent.evaluate(*see(LAST_CARD))
+    ten = parse_action("TC")
+    assert abs(means[0, ten] - (8 * 3 - 2 * 3) / 10) < 1e-9
+    assert np.isnan(np.delete(means[0], ten)).all()
+
+
+def test_what_a_reply_ruled_out_is_not_imagined() -> None:
+    """A heart led and not followed: the other player holds no trump; a club: not the ace."""
+    ruled_out = LAST_CARD | {"cannot_hold": [[], ["AC", "QH"]]}
+    for worlds in (3, 10):  # drawn, and taken in turn
+        means = PIMCAgent("pagat_auto", worlds=worlds).evaluate(*see(ruled_out))
+        assert means[0, parse_action("TC")] == 3
+    without_ace = LAST_CARD | {"cannot_hold": [[], ["AC"]]}
+    means = PIMCAgent("pagat_auto", worlds=10).evaluate(*see(without_ace))
+    assert abs(means[0, parse_action("TC")] - (8 * 3 - 3) / 9) < 1e-9
+
+
+def test_drawn_deals_have_the_mean_of_all_deals() -> None:
+    """Nine of the ten deals are not all of them, so they are drawn."""
+    ten = parse_action("TC")
+    shown = see(LAST_CARD)
+    means = [
+        PIMCAgent("pagat_auto", seed=seed, worlds=9).evaluate(*shown)[0, ten] for seed in range(60)
+    ]
+    assert {round(9 * mean) for mean in means} <= {6 * good - 27 for good in range(10)}
+    assert len(set(means)) > 2
+    deviation = 6 * np.sqrt(0.8 * 0.2)  # of one deal
+    assert abs(np.mean(means) - 1.8) < 4 * deviation / np.sqrt(9 * 60)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_pimc_is_exact_when_the_talon_is_exhausted(name: str) -> None:
+    rules = RULES[name]
+    records = [
+        record for record in positions(rules, 40, seed=6) if record[r.TALON_STATE] == r.EXHAUSTED
+    ]
+    assert len(records) > 20
+    shown = seen(records, rules)
+    agent = PIMCAgent(rules, worlds=20)
+    means, chosen = agent.evaluate(*shown), agent.act_batch(*shown)
+    for row, record in enumerate(records):
+        solution = solve(engine.position_of(record), rules)
+        exact = np.full(NUM_ACTIONS, np.nan)
+        exact[list(solution.action_values)] = list(solution.action_values.values())
+        np.testing.assert_array_equal(means[row], exact)
+        assert solution.action_values[int(chosen[row])] == solution.value
+    exact_too = ISMCTSAgent(rules, iterations=1).act_batch(*shown)
+    assert np.array_equal(exact_too, chosen)
+
+
+@pytest.mark.parametrize("name", ["pagat_auto", "last_trick_ten", "french"])
+def test_leaving_out_values_does_not_change_the_choice(name: str) -> None:
+    rules = RULES[name]
+    shown = seen(positions(rules, 4, seed=8, every=2), rules)
+    agent = PIMCAgent(rules, worlds=4)
+    means, chosen = agent.evaluate(*shown), agent.act_batch(*shown)
+    rows = np.flatnonzero(shown[1].sum(axis=1) > 1)
+    assert len(rows) > 10
+    np.testing.assert_array_equal(means[rows, chosen[rows]], np.nanmax(means[rows], axis=1))
+
+
+# ----------------------------------------------------------------------------------- forced wins
+
+#: 49 points: the marriage in spades makes 69, at once or with the talon closed before.
+MARRIAGE: dict[str, Any] = {
+    "trump": "H",
+    "turned_up": "JH",
+    "hands": [["KS", "QS", "QC", "JC", "JD"], ["AH", "TH", "KH", "AS", "TS"]],
+    "talon": ["KD", "QD", "JS"],
+    "leader": 0,
+    "card_points": [49, 0],
+    "tricks": [3, 0],
+    "won": [["AD", "AC", "TC", "TD", "KC", "QH"], []],
+}
+
+
+def test_searchers_find_the_marriage_that_goes_out() -> None:
+    values = solve(MARRIAGE, "pagat_auto").action_values
+    wins = {action for action, value in values.items() if value == 3}
+    assert wins == {parse_action("declare-S"), CLOSE}
+    shown = see(MARRIAGE)
+    for spec in ("pimc:worlds=5", "ismcts:iterations=200", "rdeep:samples=8"):
+        assert agents.load(spec).act_batch(*shown)[0] in wins, spec
+
+
+def test_all_claim_when_they_have_66() -> None:
+    declared = MARRIAGE | {"marriages": [["S"], []], "declared": "S"}
+    for rules in ("pagat", "austrian"):
+        shown = see(declared, rules)
+        assert shown[1][0, CLAIM]
+        for spec in SPECS:
+            agent = agents.load(spec.replace("=10", "=30"), rules=rules)
+            assert agent.act_batch(*shown)[0] == CLAIM, spec
+
+
+def test_ismcts_finds_a_win_two_tricks_deep() -> None:
+    """Draw the last trump first, then the ten is safe; the ten first is trumped."""
+    names = LAST_CARD | {
+        "hands": [["AH", "TC"], ["QH", "QS"]],
+        "talon": ["AC", "QC", "JC", "AD", "TD", "QD", "JD", "KS", "JS"],
+        "card_points": [43, 0],
+        "tricks": [3, 0],
+        "won": [["TH", "AS", "TS", "KH", "KD", "KC"], []],
+        "cannot_hold": [[], ["AC", "QC", "JC", "AD", "TD", "QD", "JD"]],
+    }
+    values = solve(names, "pagat_auto").action_values
+    assert values[parse_action("AH")] == 3 > values[parse_action("TC")]
+    for agent in (
+        ISMCTSAgent("pagat_auto", iterations=200),
+        ISMCTSAgent("pagat_auto", iterations=200, rollout="heuristic"),
+        PIMCAgent("pagat_auto", worlds=20),
+    ):
+        assert agent.act_batch(*see(names))[0] == parse_action("AH")
+
+
+def test_rdeep_does_not_close_and_prefers_points() -> None:
+    rules = RULES["pagat"]
+    shown = seen(positions(rules, 20, seed=2), rules)
+    may_close = shown[1][:, CLOSE] == 1
+    assert may_close.sum() > 20
+    chosen = RdeepAgent(rules, samples=2).act_batch(*shown)
+    assert not (chosen == CLOSE).any()
+    # Last card of a closed deal: the follower's reply wins or not, whatever chance says.
+    names = LAST_CARD | {"hands": [["TC", "JC"], ["QS", "QC"]]}
+    names |= {"won": [["AH", "TH", "AS", "TS", "KH", "KS"], []], "card_points": [50, 0]}
+    names |= {"talon": ["AC", "KC", "KD", "AD", "TD", "QD", "JD", "QH", "JS"], "tricks": [3, 0]}
+    names |= {"cannot_hold": [[], ["AC", "KC", "QH"]]}
+    shown = see(names)
+    assert RdeepAgent("pagat_auto", samples=64, depth=1).act_batch(*shown)[0] == parse_action("TC")
+
+
+# ------------------------------------------------------------------------------- exact endgame
+
+
+class Stubborn:
+    """Plays the legal action of the highest number."""
+
+    def act(self, observation: Any, action_mask: Any) -> int:  # noqa: ARG002
+        return int(np.flatnonzero(action_mask)[-1])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_exact_endgame_plays_the_best_action_that_its_agent_likes_best(name: str) -> None:
+    rules = RULES[name]
+    records = positions(rules, 30, seed=11)
+    observations, masks = seen(records, rules)
+    agent = ExactEndgame(Stubborn(), rules)
+    kept = masks.copy()
+    chosen = agent.act_batch(observations, masks)
+    np.testing.assert_array_equal(masks, kept)
+    changed = 0
+    for row, record in enumerate(records):
+        own = int(np.flatnonzero(masks[row])[-1])
+        if record[r.TALON_STATE] != r.EXHAUSTED:
+            assert chosen[row] == own
+            continue
+        solution = solve(engine.position_of(record), rules)
+        best = [a for a, value in solution.action_values.items() if value == solution.value]
+        assert chosen[row] == max(best)
+        changed += chosen[row] != own
+    assert changed > 3
+
+
+def test_a_network_can_have_the_exact_endgame(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[object] = []
+
+    def load_agent(path: str, rules: Rules, seed: int, **options: str) -> object:
+        given.append((path, rules.name, seed, options))
+        return Stubborn()
+
+    monkeypatch.setattr("agents.ppo.load_agent", load_agent)
+    agent = agents.load("ppo:x,sample=true,endgame=exact", rules="duel", seed=2)
+    assert isinstance(agent, ExactEndgame)
+    assert given == [("x", "duel", 2, {"sample": "true"})]
+
+
+# -------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("pimc:worlds=0", "option worlds is a whole number of 1 to 100,000, not 0"),
+        ("pimc:worlds=-3", "not -3"),
+        ("pimc:worlds=2.5", "not 2.5"),
+        ("pimc:worlds=many", "agent 'pimc:worlds=many': the option worlds"),
+        ("pimc:worlds=" + 30 * "9", "1 to 100,000"),
+        ("pimc:depth=2", "no option 'depth': pimc takes worlds, threads"),
+        ("pimc:20", "'20' is not an option; write pimc:worlds=20"),
+        ("pimc:threads=0", "option threads"),
+        ("rdeep:depth=11", "option depth is a whole number of 1 to 10"),
+        ("rdeep:samples=1e3", "not 1e3"),
+        ("ismcts:iterations=0", "option iterations"),
+        ("ismcts:iterations=99999999999", "1 to 10,000,000"),
+        ("ismcts:rollout=clever", "random, heuristic, not 'clever'"),
+        ("ismcts:exploration=0", "exploration is a number above 0"),
+        ("ismcts:exploration=nan", "not nan"),
+        (
+            "heuristic:endgame=no",
+            "agent 'heuristic:endgame=no': the option endgame can only be exact",
+        ),
+        ("random:endgame=exact", "no option 'endgame'"),
+    ],
+)
+def test_a_wrong_option_is_refused(spec: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        agents.load(spec)
+
+
+@pytest.mark.parametrize("spec", SPECS[:3])
+def test_other_observations_are_refused(spec: str) -> None:
+    rules = RULES["pagat"]
+    records = [record for record in positions(rules, 6, seed=1) if record[r.TRICKS :][:2].sum() > 1]
+    record = records[0]
+    seat = int(record[r.TO_MOVE])
+    agent = agents.load(spec, rules=rules)
+    observation, mask = observe(record, rules.codes(), seat)
+    agent.act(observation, mask)
+    with pytest.raises(ValueError, match="of type uint8"):
+        agent.act(observation.astype(np.uint8), mask)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ValueError, match=r"default layout has \d+ features"):
+        agent.act(observation[:-1], mask)
+    with pytest.raises(ValueError, match=r"need masks of shape \(1, 27\)"):
+        agent.act(observation, mask[:20])
+    with pytest.raises(ValueError, match="no deal looks like the observation of position 0"):
+        agent.act(*observe(record, rules.codes(), seat, Layout(memory="none")))
+    with pytest.raises(ValueError, match="allows no action"):
+        agent.act(*observe(record, rules.codes(), 1 - seat))
+    shown = seen(records, rules)  # manual claims, in which an agent of automatic ones sees no sense
+    with pytest.raises(ValueError, match="not that of the rules 'pagat_auto'"):
+        agents.load(spec, rules="pagat_auto").act_batch(*shown)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_positions_need_no_answers(spec: str) -> None:
+    size = Layout().size
+    nothing = np.empty((0, size), dtype=np.float32), np.empty((0, NUM_ACTIONS), dtype=np.int8)
+    assert agents.load(spec).act_batch(*nothing).shape == (0,)
