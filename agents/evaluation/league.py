@@ -414,7 +414,7 @@ def markdown(league: Mapping[str, Any]) -> str:
         rating = f"{ratings[spec]['elo']:+.0f} ({low:+.0f} to {high:+.0f})"
         row = [_cell(cells.get((spec, other))) for other in order]
         lines.append(f"| `{spec}` | {rating} | " + " | ".join(row) + " |")
-    return "\n".join(lines)
+    return "\n".join(lines) + "\n"
 
 
 def _cell(mean: tuple[float, float] | None) -> str:

@@ -14,7 +14,7 @@ from agents.evaluation.output import check_writable, replace_file
 #: What matplotlib is asked to write, by suffix.
 FORMATS: Final = (".png", ".svg", ".pdf")
 #: Game points at which a colour is full.
-_FULL: Final = 2.0
+_FULL: Final = 2.4
 _LONGEST_NAME: Final = 28
 
 
@@ -74,6 +74,7 @@ def _draw_table(axes: Any, league: League, order: Sequence[int], names: Sequence
     count = len(order)
     means = [[league.against(agent, other) for other in order] for agent in order]
     values = np.array([[np.nan if m is None else m.value for m in row] for row in means])
+    axes.set_facecolor("0.93")
     axes.imshow(values, cmap="RdBu", vmin=-_FULL, vmax=_FULL, aspect="auto")
     for row in range(count):
         for column in range(count):
