@@ -34,6 +34,14 @@ CODES = RULES["pagat_auto"].codes()
 DEALS = 600
 
 
+class FirstLegal:
+    """A player without chance that is not the heuristic one."""
+
+    def act(self, observation: npt.NDArray[np.float32], action_mask: npt.NDArray[np.int8]) -> int:
+        del observation
+        return int(action_mask.argmax())
+
+
 @cache
 def watched(a: str, b: str, deals: int = DEALS) -> tuple[Plays, LuckWatcher]:
     contest = prepare(a, b, deals=deals, seed=11)
@@ -42,8 +50,10 @@ def watched(a: str, b: str, deals: int = DEALS) -> tuple[Plays, LuckWatcher]:
 
 
 def before_the_last_chance(seed: int) -> tuple[npt.NDArray[np.int64], int] | None:
-    """A record with three cards face down, and an action that completes the trick; None if the deal
-    of this seed does not get that far."""
+    """A record with three cards face down, and an action that completes the trick.
+
+    None if the deal of this seed does not get that far.
+    """
     record = engine.new_record(seed)
     engine.deal(record)
     while not engine.is_over(record):
@@ -120,13 +130,13 @@ def test_two_equal_players_without_chance_have_no_luck_in_a_pair() -> None:
 
 
 def test_a_longer_run_begins_with_the_luck_of_the_shorter() -> None:
-    _, long = watched("heuristic", "random")
-    contest = prepare("heuristic", "random", deals=100, seed=11)
-    short = LuckWatcher(contest, playouts=8)
-    play(contest, watchers=[short], pairs_at_once=30)
-    # The random agent draws its numbers batch by batch, so only what comes before its first action
-    # is the same; the streams of the playouts are.
-    assert (short._streams == long._streams[:100]).all()  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+    lucks: list[npt.NDArray[np.float64]] = []
+    for deals, at_once in ((100, 30), (150, 150)):
+        watcher = LuckWatcher(prepare("heuristic", FirstLegal(), deals=deals, seed=2), playouts=4)
+        play(watcher.contest, watchers=[watcher], pairs_at_once=at_once)
+        lucks.append(watcher.lucks)
+    assert lucks[0].any()
+    assert (lucks[0] == lucks[1][:100]).all()
 
 
 # ----------------------------------------------------------------------------------- the estimate

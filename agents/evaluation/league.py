@@ -122,6 +122,8 @@ class League:
             times = draw.multinomial(n, np.full(n, 1 / n))
             samples[index] = _bradley_terry(self, wins @ times, point)
         low, high = np.quantile(samples, (0.025, 0.975), axis=0)
+        # Rounding, or very few resamples, must not leave a rating outside its own interval.
+        low, high = np.minimum(low, point), np.maximum(high, point)
         return tuple(
             Rating(*(float(ELO * value) for value in values))
             for values in zip(point, low, high, strict=True)
@@ -329,8 +331,7 @@ def _table(title: str, columns: Sequence[str]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     for index, column in enumerate(columns):
-        # Numbers stay whole in a narrow window; names may be cut.
-        table.add_column(column, justify="right" if index else "left", no_wrap=bool(index))
+        table.add_column(column, justify="right" if index else "left", no_wrap=True)
     return table
 
 
@@ -356,7 +357,10 @@ def _cross_table(league: League, order: Sequence[int]) -> Table:
         ["", *(str(number + 1) for number in range(len(order)))],
     )
     for number, agent in enumerate(order):
-        cells = [mean_text(league.against(agent, other)) for other in order]
+        # Two lines a cell, so that eight agents fit into 80 columns.
+        cells = [
+            mean_text(league.against(agent, other)).replace(" ", "\n", 1) for other in order
+        ]
         table.add_row(f"{number + 1} {league.specs[agent]}", *cells)
     return table
 
@@ -368,7 +372,7 @@ def mean_text(mean: Mean | None) -> str:
 
 def _regrets_table(league: League, order: Sequence[int]) -> Table:
     table = _table(
-        "talon exhausted: game points lost against exact play, and decisions that lost any",
+        "talon exhausted: game points lost against exact play; decisions that lost",
         ["agent", "against", "a decision", "a deal", "lost", "of"],
     )
     for number, agent in enumerate(order):

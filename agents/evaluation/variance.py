@@ -183,6 +183,7 @@ class LuckWatcher:
 
     def __init__(self, contest: Contest, playouts: int = PLAYOUTS) -> None:
         check(contest)
+        self.contest = contest
         self.chance = tuple(isinstance(agent, RandomOpponent) for agent in contest.agents)
         self.playouts = playouts
         #: ``float64[n, 5]``: mean luck of A in the two plays of each pair, by :data:`LUCK_NAMES`.
