@@ -88,7 +88,7 @@ def parse(
         json: Write the figures to this file as well; an existing one is replaced.
         picture: Draw the league into this file: png, svg or pdf.
         endgame_regret: Also measure the game points lost against exact play in the exhausted phase.
-        variance_reduction: Also take the luck of the draws out of the mean; costs some 5 ms a deal.
+        variance_reduction: Also take the luck of the draws out of the mean; costs some 4 ms a deal.
     """
     agents = league or tuple(agent for agent in (a, b) if agent is not None)
     command = Command(

@@ -453,7 +453,7 @@ def test_the_file_has_the_documented_keys(tmp_path: Path) -> None:
     write_json(evaluate("heuristic", "random", deals=30, seed=2), path)
     result = json.loads(path.read_text(encoding="utf-8"))
     text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    table = text.partition("## The JSON file")[2]
+    table = text.partition("## The JSON file\n")[2].partition("\n## ")[0]
     first_cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     assert re.findall(r"`(\w+)`", " ".join(first_cells)) == [*documented_order(result)]
     assert result["deals"] == 30

@@ -358,9 +358,7 @@ def _cross_table(league: League, order: Sequence[int]) -> Table:
     )
     for number, agent in enumerate(order):
         # Two lines a cell, so that eight agents fit into 80 columns.
-        cells = [
-            mean_text(league.against(agent, other)).replace(" ", "\n", 1) for other in order
-        ]
+        cells = [mean_text(league.against(agent, other)).replace(" ", "\n", 1) for other in order]
         table.add_row(f"{number + 1} {league.specs[agent]}", *cells)
     return table
 
