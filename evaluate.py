@@ -33,7 +33,7 @@ from agents.evaluation.picture import check_picture, draw_league
 from agents.evaluation.variance import check as check_variance_reduction
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from rich.console import Console
 
@@ -186,7 +186,7 @@ def _prepare(command: Command) -> tuple[Contest, ...]:
 
 
 @contextmanager
-def _bar(plays: int) -> Iterator[Advance]:
+def _bar(plays: int) -> Generator[Advance]:
     """A bar on the error stream, and only where somebody watches it."""
     from rich.console import Console
     from rich.progress import Progress

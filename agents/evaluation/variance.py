@@ -157,7 +157,7 @@ def _add_lucks(
         face_down = record[_FACE_DOWN]
         # Both plays of a pair use the same random numbers: as long as they run alike, the errors
         # of their lucks cancel.
-        stream = streams[pair, record[_NUM_TAKEN]]
+        stream = int(streams[pair, record[_NUM_TAKEN]])
         action = int(actions[i])
         after[:] = record
         engine.step(after, codes, action)
