@@ -58,6 +58,7 @@ class Command:
     picture: Path | None
     endgame_regret: bool
     variance_reduction: bool
+    own_playouts: bool
 
 
 def parse(
@@ -74,6 +75,7 @@ def parse(
     picture: Path | None = None,
     endgame_regret: bool = False,
     variance_reduction: bool = False,
+    own_playouts: bool = False,
 ) -> Command:
     """Let agents play the same cards twice, with seats swapped, and compare them.
 
@@ -89,6 +91,8 @@ def parse(
         picture: Draw the league into this file: png, svg or pdf.
         endgame_regret: Also measure the game points lost against exact play in the exhausted phase.
         variance_reduction: Also take the luck of the draws out of the mean; costs some 4 ms a deal.
+        own_playouts: For variance reduction: the agents themselves play where the heuristic player
+            sits in for them. Sharper, and costs some 130 times the play: for fast agents.
     """
     agents = league or tuple(agent for agent in (a, b) if agent is not None)
     command = Command(
@@ -102,6 +106,7 @@ def parse(
         picture,
         endgame_regret,
         variance_reduction,
+        own_playouts,
     )
     _check_combination(command, alone=a is None)
     return command
@@ -113,6 +118,8 @@ def _check_combination(command: Command, *, alone: bool) -> None:
     Raises:
         ValueError: the message says which.
     """
+    if command.own_playouts and not command.variance_reduction:
+        raise ValueError("--own-playouts belongs to --variance-reduction: give both")
     if not command.league:
         if len(command.agents) < 2:
             raise ValueError("name two agents, A and B, or a league: --league A B C")
@@ -203,6 +210,7 @@ def _run_duel(command: Command, contest: Contest, console: Console) -> int:
             contest,
             endgame_regret=command.endgame_regret,
             variance_reduction=command.variance_reduction,
+            own_playouts=command.own_playouts,
             progress=advance,
         )
     console.print(render(evaluation))
@@ -227,6 +235,7 @@ def _run_league(command: Command, contests: Sequence[Contest], console: Console)
                 contests,
                 endgame_regret=command.endgame_regret,
                 variance_reduction=command.variance_reduction,
+                own_playouts=command.own_playouts,
                 progress=advance,
                 after_pairing=keep,
             )

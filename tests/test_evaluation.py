@@ -510,6 +510,7 @@ def test_a_failed_write_leaves_the_earlier_file(
         ("", ["name two agents", "--league A B C"]),
         ("random random --picture x.png", ["--picture draws a league"]),
         ("random random --variance-reduction --episode match", ["single deals"]),
+        ("random random --own-playouts", ["belongs to --variance-reduction"]),
         ("random random --variance-reduction --deals 99", ["deals=99", "100 or more"]),
         ("random random --json .", ["cannot write .", "it is a folder"]),
         ("random random --json /proc/x.json", ["cannot write /proc/x.json"]),

@@ -19,6 +19,7 @@ from agents.evaluation.variance import (
     FOLDS,
     LUCK_NAMES,
     LuckWatcher,
+    OwnLuckWatcher,
     face_down_cards,
     play_out,
     reduce_variance,
@@ -119,6 +120,34 @@ def test_luck_has_mean_zero(a: str, b: str) -> None:
     assert (spread > 0.05).all()
     # Ten such means: beyond 4 standard errors once in 1,600 seeds; this seed is fixed.
     assert (np.abs(watcher.lucks.mean(axis=0)) < 4 * spread / np.sqrt(DEALS)).all()
+
+
+def test_the_agents_own_playouts_tell_more() -> None:
+    """Between two players of which the heuristic player sits in badly for one."""
+    contest = prepare("heuristic", FirstLegal(), deals=300, seed=4)
+    shares: list[float] = []
+    for watcher in (LuckWatcher(contest, playouts=16), OwnLuckWatcher(contest, playouts=16)):
+        plain = evaluate_plays(play(contest, watchers=[watcher]))
+        watcher.finish()
+        spread = watcher.lucks.std(axis=0, ddof=1)
+        assert (np.abs(watcher.lucks.mean(axis=0)) <= 4 * spread / np.sqrt(300)).all()
+        reduction = reduce_variance(plain.pair_points, watcher)
+        shares.append(reduction.share_of_ci95)
+        error = (plain.pair_points - reduction.pair_points).std() / np.sqrt(300)
+        assert abs(plain.game_points.value - reduction.game_points.value) < 4 * error
+    assert shares[1] < shares[0] - 0.05
+
+
+def test_own_playouts_of_a_random_player() -> None:
+    contest = prepare("heuristic", "random", deals=200, seed=6)
+    watcher = OwnLuckWatcher(contest, playouts=8)
+    plain = evaluate_plays(play(contest, watchers=[watcher]))
+    watcher.finish()
+    spread = watcher.lucks.std(axis=0, ddof=1)
+    assert (spread > 0.05).all()
+    assert (np.abs(watcher.lucks.mean(axis=0)) < 4 * spread / np.sqrt(200)).all()
+    assert reduce_variance(plain.pair_points, watcher).share_of_ci95 < 0.8
+    assert plain.game_points == evaluate("heuristic", "random", deals=200, seed=6).game_points
 
 
 def test_two_equal_players_without_chance_have_no_luck_in_a_pair() -> None:

@@ -62,6 +62,7 @@ def evaluate(
     seed: int = 0,
     endgame_regret: bool = False,
     variance_reduction: bool = False,
+    own_playouts: bool = False,
     pairs_at_once: int = PAIRS_AT_ONCE,
     progress: Callable[[int], object] | None = None,
 ) -> Evaluation:
@@ -75,6 +76,7 @@ def evaluate(
         contest,
         endgame_regret=endgame_regret,
         variance_reduction=variance_reduction,
+        own_playouts=own_playouts,
         pairs_at_once=pairs_at_once,
         progress=progress,
     )

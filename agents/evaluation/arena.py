@@ -417,7 +417,7 @@ def _play_batch(
             rows = running[records[running, _TO_MOVE] == seats_of_a[running] ^ side]
             if not rows.size:
                 continue
-            actions = _ask(player, records, codes, rows)
+            actions = ask(player, records, codes, rows)
             for watcher in watchers:
                 watcher.decided(seen, rows, actions, side)
             out = np.empty((rows.size, _NUM_COLUMNS), dtype=np.int64)
@@ -432,7 +432,7 @@ def _play_batch(
     return table
 
 
-def _ask(player: Player, records: Ints, codes: Ints, rows: Ints) -> Actions:
+def ask(player: Player, records: Ints, codes: Ints, rows: Ints) -> Actions:
     """The player's actions in ``rows``, all of them legal.
 
     Raises:

@@ -235,6 +235,7 @@ def play_league(
     *,
     endgame_regret: bool = False,
     variance_reduction: bool = False,
+    own_playouts: bool = False,
     progress: Callable[[int], object] | None = None,
     after_pairing: Callable[[League], object] | None = None,
 ) -> League:
@@ -244,6 +245,7 @@ def play_league(
         contests: from :func:`prepare_league`.
         endgame_regret: see :func:`agents.evaluation.report.evaluate_contest`.
         variance_reduction: the same.
+        own_playouts: the same.
         progress: called with the number of plays that have just ended.
         after_pairing: called with the league so far after each pairing.
 
@@ -256,7 +258,9 @@ def play_league(
     league = League(specs, first.rules, first.pairs, first.seed, ())
     for contest in contests:
         try:
-            entry = _play(contest, league, endgame_regret, variance_reduction, progress)
+            entry = _play(
+                contest, league, endgame_regret, variance_reduction, own_playouts, progress
+            )
         except Exception as error:
             raise AgentError(_named(error, contest)) from error
         league = replace(league, entries=(*league.entries, entry))
@@ -270,12 +274,14 @@ def _play(
     league: League,
     endgame_regret: bool,
     variance_reduction: bool,
+    own_playouts: bool,
     progress: Callable[[int], object] | None,
 ) -> Entry:
     evaluation = evaluate_contest(
         contest,
         endgame_regret=endgame_regret,
         variance_reduction=variance_reduction,
+        own_playouts=own_playouts,
         progress=progress,
     )
     return Entry(

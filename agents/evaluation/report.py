@@ -16,7 +16,7 @@ from agents.evaluation.arena import PAIRS_AT_ONCE, Contest, Deals, Player, Plays
 from agents.evaluation.output import write_json_file
 from agents.evaluation.regret import Regret, RegretWatcher
 from agents.evaluation.statistics import Mean, Rate, rate_interval, ratio_interval
-from agents.evaluation.variance import LuckWatcher, Reduction, reduce_variance
+from agents.evaluation.variance import LuckWatcher, OwnLuckWatcher, Reduction, reduce_variance
 from schnapsen_env.observation import LAYOUT_VERSION
 from schnapsen_env.position import EndReason
 from schnapsen_env.rules import Rules
@@ -179,6 +179,7 @@ def evaluate_contest(
     *,
     endgame_regret: bool = False,
     variance_reduction: bool = False,
+    own_playouts: bool = False,
     pairs_at_once: int = PAIRS_AT_ONCE,
     progress: Callable[[int], object] | None = None,
 ) -> Evaluation:
@@ -188,6 +189,8 @@ def evaluate_contest(
         contest: who plays what.
         endgame_regret: also compare all decisions of the exhausted phase with the exact solver.
         variance_reduction: also take the luck of the draws out of the mean.
+        own_playouts: measure that luck by playouts of the agents rather than of the heuristic
+            player; only with ``variance_reduction``.
         pairs_at_once: pairs in one batch.
         progress: called with the number of plays that have just ended.
 
@@ -196,10 +199,14 @@ def evaluate_contest(
         ValueError: the contest is of matches, or too short, for ``variance_reduction``.
     """
     regret = RegretWatcher(contest) if endgame_regret else None
-    luck = LuckWatcher(contest) if variance_reduction else None
+    luck = None
+    if variance_reduction:
+        luck = OwnLuckWatcher(contest) if own_playouts else LuckWatcher(contest)
     watchers: list[Watcher] = [watcher for watcher in (regret, luck) if watcher is not None]
     plays = play(contest, pairs_at_once=pairs_at_once, progress=progress, watchers=watchers)
     evaluation = evaluate_plays(plays)
+    if luck is not None:
+        luck.finish()
     return replace(
         evaluation,
         regret=regret and regret.result(plays.deals),

@@ -15,12 +15,13 @@ as well, and so
 Both are the correction terms of Burch, Schmid, Moravcik, Morrill and Bowling, "AIVAT: A new
 variance reduction technique for agent evaluation in imperfect information games" (AAAI 2018).
 
-Here ``V`` is the mean of :data:`PLAYOUTS` quick playouts from the position, face-down cards
-shuffled, in compiled code: the heuristic player sits in for every agent but the random one, which
-plays for itself. The mean over the draws is estimated by as many playouts, so a luck is exact in
-expectation, not in value. The terms of a pair become regressors (control variates) whose
-coefficients come from the *other* pairs, in :data:`FOLDS` folds; so they are independent of the
-luck that they are multiplied with, and the estimate stays unbiased.
+Here ``V`` is the mean of playouts from the position, face-down cards shuffled. In a
+:class:`LuckWatcher` they are :data:`PLAYOUTS` quick ones in compiled code, where the heuristic
+player sits in for every agent but the random one; in an :class:`OwnLuckWatcher` they are
+:data:`OWN_PLAYOUTS` by the agents themselves. The mean over the draws is estimated by as many
+playouts, so a luck is exact in expectation, not in value. The terms of a pair become regressors
+(control variates) whose coefficients come from the *other* pairs, in :data:`FOLDS` folds; so they
+are independent of the luck that they are multiplied with, and the estimate stays unbiased.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.evaluation.arena import Contest, Ints, Table
+from agents.base import reset_agent
+from agents.evaluation.arena import Contest, Ints, Player, Table, ask
 from agents.evaluation.statistics import Mean, mean_interval
 from schnapsen_env import engine
 from schnapsen_env.cards import ALL_CARDS
@@ -46,6 +48,10 @@ Floats = npt.NDArray[np.float64]
 #: Playouts behind each of the two values of a luck. More of them bring little: 16, 64 and 256 left
 #: 80 %, 77 % and 76 % of the interval between a trained network and the heuristic player.
 PLAYOUTS: Final = 64
+#: The same where the agents themselves play.
+OWN_PLAYOUTS: Final = 32
+#: Records that they play at once.
+_AT_ONCE: Final = 65_536
 #: Parts of the data in turn left out when the coefficients are estimated.
 FOLDS: Final = 10
 #: Fewer pairs make the coefficients worthless.
@@ -66,6 +72,7 @@ _LED: Final = _OFFSET["LED"]
 _HAND: Final = _OFFSET["HAND"]
 _WON: Final = _OFFSET["WON"]
 _RANDOM: Final = _OFFSET["RANDOM"]
+_END_REASON: Final = _OFFSET["END_REASON"]
 _NUM_TAKEN: Final = _OFFSET["NUM_TAKEN"]
 #: Face-down cards before the first draw.
 _TALON: Final = 9
@@ -211,6 +218,132 @@ class LuckWatcher:
             self.playouts,
             self.lucks,
         )
+
+    def finish(self) -> None:
+        """Called when all is played."""
+
+
+class _Events:
+    """Chance events, a row each: where they happened, and the position to play on from."""
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Ints, ...]] = []
+
+    def add(self, *columns: Ints) -> None:
+        """Records, first actions (or -1), streams, seats of A, pairs, lucks, and signs."""
+        self._parts.append(columns)
+
+    def columns(self) -> tuple[Ints, ...]:
+        """Everything added, column by column."""
+        return tuple(np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+
+
+@compiled
+def _step_each(records: Ints, codes: Ints, rows: Ints, actions: Ints) -> None:
+    for i in range(len(rows)):
+        engine.step(records[rows[i]], codes, actions[i])
+
+
+@compiled
+def _begin_playouts(
+    sources: Ints, codes: Ints, actions: Ints, streams: Ints, playouts: int, out: Ints
+) -> None:
+    """Fill ``out``, ``[k * playouts, R]``, with each source after a shuffle and its action."""
+    for i in range(len(sources)):
+        source = sources[i]
+        cards = face_down_cards(source)
+        stream = streams[i]
+        for j in range(playouts):
+            work = out[i * playouts + j]
+            work[:] = source
+            work[_RANDOM] = stream
+            if source[_FACE_DOWN] > 1 and not engine.is_over(source):
+                lay_talon(work, cards, source[_TURNED_UP], source[_FACE_DOWN])
+            stream = work[_RANDOM]
+            if actions[i] != _CHOOSE:
+                engine.step(work, codes, actions[i])
+
+
+@compiled
+def _results(records: Ints, seats_of_a: Ints, out: Floats) -> None:
+    for i in range(len(records)):
+        out[i] = engine.game_points(records[i], seats_of_a[i])
+
+
+class OwnLuckWatcher(LuckWatcher):
+    """The same with playouts by the agents themselves, after the contest.
+
+    They tell the luck far better than the heuristic player does, and take as long as
+    :data:`OWN_PLAYOUTS` times some four deals.
+    """
+
+    def __init__(self, contest: Contest, playouts: int = OWN_PLAYOUTS) -> None:
+        super().__init__(contest, playouts)
+        self._events = _Events()
+
+    def decided(self, table: Table, rows: Ints, actions: Ints, side: int) -> None:
+        """See :class:`agents.evaluation.arena.Watcher`."""
+        before = table.records[rows].copy()
+        after = before.copy()
+        everything = np.arange(len(rows), dtype=np.int64)
+        _step_each(after, table.codes, everything, actions)
+        face_down = before[:, _FACE_DOWN]
+        draws = (after[:, _FACE_DOWN] != face_down) & (face_down > 1)
+        pairs, seats = table.pairs[rows], table.seats_of_a[rows]
+        streams = self._streams[pairs, before[:, _NUM_TAKEN]]
+        of_draw = (_TALON - face_down) // 2
+        nothing = np.full(len(rows), _CHOOSE, dtype=np.int64)
+
+        def add(records: Ints, first: Ints, lucks: Ints, sign: int, which: Any) -> None:
+            signs = np.full(len(rows), sign, dtype=np.int64)
+            columns = (records, first, streams, seats, pairs, lucks, signs)
+            self._events.add(*(column[which] for column in columns))
+
+        add(after, nothing, of_draw, 1, draws)
+        add(before, actions, of_draw, -1, draws)
+        if self.chance[side]:
+            of_action = np.full(len(rows), _ACTIONS, dtype=np.int64)
+            add(before, actions, of_action, 1, slice(None))
+            add(before, nothing, of_action, -1, slice(None))
+
+    def finish(self) -> None:
+        """Play all playouts, and add up the lucks."""
+        contest = self.contest
+        players = tuple(
+            Player(name, spec, agent)
+            for name, spec, agent in zip("AB", contest.specs, contest.agents, strict=True)
+        )
+        # A third and a fourth stream, so that a playout does not repeat the play.
+        seeds = np.random.SeedSequence(contest.seed).generate_state(4)[2:]
+        for player, seed in zip(players, seeds, strict=True):
+            reset_agent(player.agent, int(seed))
+        columns = self._events.columns()
+        step = max(1, _AT_ONCE // self.playouts)
+        for first in range(0, len(columns[0]), step):
+            part = tuple(column[first : first + step] for column in columns)
+            records, actions, streams, seats, pairs, lucks, signs = part
+            values = self._play(players, records, actions, streams, seats)
+            np.add.at(self.lucks, (pairs, lucks), signs * values / 2)
+
+    def _play(
+        self, players: tuple[Player, ...], sources: Ints, actions: Ints, streams: Ints, seats: Ints
+    ) -> Floats:
+        """The mean result for A of the playouts from each source, ``float64[k]``."""
+        codes = self.contest.rules.codes()
+        number = self.playouts
+        records = np.empty((len(sources) * number, engine.RECORD_SIZE), dtype=np.int64)
+        _begin_playouts(sources, codes, actions, streams, number, records)
+        seats_of_a = np.repeat(seats, number)
+        running = np.flatnonzero(records[:, _END_REASON] == 0)
+        while running.size:
+            for side, player in enumerate(players):
+                rows = running[records[running, _TO_MOVE] == seats_of_a[running] ^ side]
+                if rows.size:
+                    _step_each(records, codes, rows, ask(player, records, codes, rows))
+                    running = running[records[running, _END_REASON] == 0]
+        results = np.empty(len(records))
+        _results(records, seats_of_a, results)
+        return results.reshape(len(sources), number).mean(axis=1)
 
 
 def check(contest: Contest) -> None:
