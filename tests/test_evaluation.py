@@ -453,7 +453,7 @@ def test_the_file_has_the_documented_keys(tmp_path: Path) -> None:
     write_json(evaluate("heuristic", "random", deals=30, seed=2), path)
     result = json.loads(path.read_text(encoding="utf-8"))
     text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
-    table = text.partition("## The JSON file")[2]
+    table = text.partition("## The JSON file\n")[2].partition("\n## ")[0]
     first_cells = re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)
     assert re.findall(r"`(\w+)`", " ".join(first_cells)) == [*documented_order(result)]
     assert result["deals"] == 30
@@ -506,6 +506,12 @@ def test_a_failed_write_leaves_the_earlier_file(
         ("random random --deals 1", ["deals=1", "2 or more"]),
         ("random random --seed -1", ["seed=-1 is negative"]),
         ("random random --json no/such/folder/x.json", ["no folder", "folder"]),
+        ("random", ["name two agents", "--league A B C"]),
+        ("", ["name two agents", "--league A B C"]),
+        ("random random --picture x.png", ["--picture draws a league"]),
+        ("random random --variance-reduction --episode match", ["single deals"]),
+        ("random random --own-playouts", ["belongs to --variance-reduction"]),
+        ("random random --variance-reduction --deals 99", ["deals=99", "100 or more"]),
         ("random random --json .", ["cannot write .", "it is a folder"]),
         ("random random --json /proc/x.json", ["cannot write /proc/x.json"]),
         ("random python:nothing_here:X", ["importing 'nothing_here'"]),
@@ -520,7 +526,7 @@ def test_a_wrong_command_is_one_sentence_and_code_2(
     def play_nothing(*_: object, **__: object) -> None:
         pytest.fail("a deal was played")
 
-    monkeypatch.setattr(command, "play", play_nothing)
+    monkeypatch.setattr(command, "evaluate_contest", play_nothing)
     assert command.main(line.split()) == 2
     output = capsys.readouterr()
     assert output.out == ""
@@ -530,7 +536,7 @@ def test_a_wrong_command_is_one_sentence_and_code_2(
         assert word in output.err
 
 
-@pytest.mark.parametrize("line", ["random", "random random --episode year", "a b --deals many"])
+@pytest.mark.parametrize("line", ["random random --episode year", "a b --deals many"])
 def test_a_command_that_cannot_be_parsed_is_code_2(
     line: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

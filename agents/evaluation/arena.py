@@ -12,9 +12,9 @@ gathered, shown to it as observations and masks, and stepped with its answers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -187,6 +187,35 @@ def _step(
     return ended
 
 
+@dataclass(frozen=True)
+class Table:
+    """The plays of one batch: ``P`` pairs, ``M = 2 P`` records."""
+
+    #: ``int64[M, RECORD_SIZE]``: first all plays with A in seat 0, then the same pairs swapped.
+    records: Ints
+    #: ``Rules.codes()``.
+    codes: Ints
+    #: ``int64[M]``: seat of A.
+    seats_of_a: Ints
+    #: ``int64[M]``: index of the pair, counted over all batches.
+    pairs: Ints
+
+
+class Watcher(Protocol):
+    """Looks on at the decisions of a contest; it must leave the table as it is."""
+
+    def decided(self, table: Table, rows: Ints, actions: Ints, side: int) -> None:
+        """Agent ``side`` (0 A, 1 B) is about to take the legal ``actions`` in ``rows``.
+
+        Args:
+            table: all plays of the batch, before the actions.
+            rows: ``int64[k]``, indices into the table.
+            actions: ``int64[k]``.
+            side: who decides.
+        """
+        ...
+
+
 class Player:
     """An agent at the table: asked for actions, checked, and timed.
 
@@ -223,7 +252,11 @@ class Player:
         """
         count = len(observations)
         start = time.perf_counter()
-        answer = np.asarray(self.agent.act_batch(observations, masks))
+        try:
+            answer = np.asarray(self.agent.act_batch(observations, masks))
+        except Exception as error:
+            error.add_note(f"raised by {self}")
+            raise
         seconds = time.perf_counter() - start
         if not self.decisions:
             self._first_decisions, self._first_seconds = count, seconds
@@ -319,6 +352,7 @@ def play(
     *,
     pairs_at_once: int = PAIRS_AT_ONCE,
     progress: Callable[[int], object] | None = None,
+    watchers: Sequence[Watcher] = (),
 ) -> Plays:
     """Play the contest.
 
@@ -330,6 +364,7 @@ def play(
         contest: who plays what.
         pairs_at_once: pairs in one batch, 1 or more.
         progress: called with the number of plays that have just ended.
+        watchers: told of every decision; they change nothing about the result.
 
     Raises:
         AgentError: an agent answers with something that is no legal action.
@@ -345,9 +380,7 @@ def play(
     start = time.perf_counter()
     for first in range(0, contest.pairs, pairs_at_once):
         batch = seeds[first : first + pairs_at_once]
-        table = _play_batch(players, contest, batch, progress)
-        table[:, 0] += first
-        tables.append(table)
+        tables.append(_play_batch(players, contest, batch, first, progress, watchers))
     seconds = time.perf_counter() - start
     return Plays(contest, players, Deals(*np.concatenate(tables).T), seconds)
 
@@ -363,7 +396,9 @@ def _play_batch(
     players: tuple[Player, Player],
     contest: Contest,
     seeds: npt.NDArray[np.uint64],
+    first_pair: int,
     progress: Callable[[int], object] | None,
+    watchers: Sequence[Watcher],
 ) -> Ints:
     """Play the pairs of ``seeds`` to their ends; a row of :class:`Deals` fields for each deal."""
     pairs = len(seeds)
@@ -372,6 +407,8 @@ def _play_batch(
     records = engine.new_records(np.concatenate([seeds, seeds]))
     _deal_all(records)
     seats_of_a = np.repeat(np.arange(2, dtype=np.int64), pairs)
+    indices = first_pair + np.tile(np.arange(pairs, dtype=np.int64), 2)
+    seen = Table(records, codes, seats_of_a, indices)
     over = np.zeros(2 * pairs, dtype=np.bool_)
     running = np.arange(2 * pairs, dtype=np.int64)
     tables: list[Ints] = []
@@ -380,7 +417,9 @@ def _play_batch(
             rows = running[records[running, _TO_MOVE] == seats_of_a[running] ^ side]
             if not rows.size:
                 continue
-            actions = _ask(player, records, codes, rows)
+            actions = ask(player, records, codes, rows)
+            for watcher in watchers:
+                watcher.decided(seen, rows, actions, side)
             out = np.empty((rows.size, _NUM_COLUMNS), dtype=np.int64)
             ended = _step(records, codes, rows, actions, seats_of_a, matches, over, out)
             tables.append(out[:ended].copy())
@@ -389,11 +428,11 @@ def _play_batch(
             if progress is not None:
                 progress(before - running.size)
     table = np.concatenate(tables)
-    table[:, 0] %= pairs
+    table[:, 0] = indices[table[:, 0]]
     return table
 
 
-def _ask(player: Player, records: Ints, codes: Ints, rows: Ints) -> Actions:
+def ask(player: Player, records: Ints, codes: Ints, rows: Ints) -> Actions:
     """The player's actions in ``rows``, all of them legal.
 
     Raises:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-import json
-import os
 import platform
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,15 +12,22 @@ import numpy as np
 import numpy.typing as npt
 
 import schnapsen_env
-from agents.evaluation.arena import Deals, Player, Plays
+from agents.evaluation.arena import PAIRS_AT_ONCE, Contest, Deals, Player, Plays, Watcher, play
+from agents.evaluation.output import write_json_file
+from agents.evaluation.regret import Regret, RegretWatcher
 from agents.evaluation.statistics import Mean, Rate, rate_interval, ratio_interval
+from agents.evaluation.variance import LuckWatcher, OwnLuckWatcher, Reduction, reduce_variance
 from schnapsen_env.observation import LAYOUT_VERSION
 from schnapsen_env.position import EndReason
 from schnapsen_env.rules import Rules
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import RenderableType
     from rich.table import Table
+
+Floats = npt.NDArray[np.float64]
 
 #: Raised whenever a key of the JSON changes its meaning.
 FORMAT_VERSION: Final = 1
@@ -82,6 +87,24 @@ class Evaluation:
     speed: tuple[Speed, Speed]
     #: Of the whole evaluation.
     seconds: float
+    #: ``float64[n]`` of each pair, A's: mean game points of its deals, and the share of its two
+    #: deals (matches) that were won.
+    pair_points: Floats = field(repr=False, compare=False)
+    pair_wins: Floats = field(repr=False, compare=False)
+    #: Of both agents in the exhausted phase, if it was asked for.
+    regret: tuple[Regret, Regret] | None = None
+    #: The mean without the luck of the draws, if it was asked for.
+    reduction: Reduction | None = None
+
+    @property
+    def best_game_points(self) -> Mean:
+        """Game points of A with the narrowest interval that there is."""
+        return self.game_points if self.reduction is None else self.reduction.game_points
+
+    @property
+    def best_pair_points(self) -> Floats:
+        """``float64[n]``, the pairs behind :attr:`best_game_points`."""
+        return self.pair_points if self.reduction is None else self.reduction.pair_points
 
     def to_dict(self) -> dict[str, Any]:
         """The evaluation as the JSON file holds it; only the last keys depend on the clock."""
@@ -107,6 +130,9 @@ class Evaluation:
             "end_reasons": self.end_reasons,
             "mean_length": self.mean_length,
             "decisions": by_agent(tuple(speed.decisions for speed in self.speed)),
+            "endgame_regret": self.regret
+            and by_agent(tuple(regret.to_dict() for regret in self.regret)),
+            "variance_reduction": self.reduction and self.reduction.to_dict(),
             "versions": versions(),
             "seconds": {
                 "total": self.seconds,
@@ -148,6 +174,46 @@ def _habits_to_dict(habits: Habits) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------- the figures
 
 
+def evaluate_contest(
+    contest: Contest,
+    *,
+    endgame_regret: bool = False,
+    variance_reduction: bool = False,
+    own_playouts: bool = False,
+    pairs_at_once: int = PAIRS_AT_ONCE,
+    progress: Callable[[int], object] | None = None,
+) -> Evaluation:
+    """Play a contest and work out its figures.
+
+    Args:
+        contest: who plays what.
+        endgame_regret: also compare all decisions of the exhausted phase with the exact solver.
+        variance_reduction: also take the luck of the draws out of the mean.
+        own_playouts: measure that luck by playouts of the agents rather than of the heuristic
+            player; only with ``variance_reduction``.
+        pairs_at_once: pairs in one batch.
+        progress: called with the number of plays that have just ended.
+
+    Raises:
+        AgentError: an agent answers with something that is no legal action.
+        ValueError: the contest is of matches, or too short, for ``variance_reduction``.
+    """
+    regret = RegretWatcher(contest) if endgame_regret else None
+    luck = None
+    if variance_reduction:
+        luck = OwnLuckWatcher(contest) if own_playouts else LuckWatcher(contest)
+    watchers: list[Watcher] = [watcher for watcher in (regret, luck) if watcher is not None]
+    plays = play(contest, pairs_at_once=pairs_at_once, progress=progress, watchers=watchers)
+    evaluation = evaluate_plays(plays)
+    if luck is not None:
+        luck.finish()
+    return replace(
+        evaluation,
+        regret=regret and regret.result(plays.deals),
+        reduction=luck and reduce_variance(evaluation.pair_points, luck),
+    )
+
+
 def evaluate_plays(plays: Plays) -> Evaluation:
     """The figures of what was played. All intervals are over pairs."""
     deals = plays.deals
@@ -181,6 +247,8 @@ def evaluate_plays(plays: Plays) -> Evaluation:
         mean_length=float(deals.length.mean()),
         speed=(_speed(plays.players[0]), _speed(plays.players[1])),
         seconds=plays.seconds,
+        pair_points=counts.of(deals.game_points) / counts.of_all,
+        pair_wins=counts.of(won) / 2,
     )
 
 
@@ -196,7 +264,7 @@ class _Counts:
         self._pairs = pairs
         self.of_all = self.of(np.ones(len(deals.pair)))
 
-    def of(self, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    def of(self, values: npt.ArrayLike) -> Floats:
         """``values`` (``[D]``, one for each deal) summed by pair, ``float64[n]``."""
         weights = np.asarray(values, dtype=np.float64)
         return np.bincount(self._pair, weights, self._pairs).astype(np.float64)
@@ -231,41 +299,13 @@ def _habits(deals: Deals, counts: _Counts, side: int) -> Habits:
 # ------------------------------------------------------------------------------------- the file
 
 
-def check_json_path(path: Path) -> None:
-    """Find out before the first deal whether the result can be written.
-
-    Raises:
-        ValueError: ``path`` is a folder, or lies in a folder that is missing or not writable.
-    """
-    if path.is_dir():
-        raise ValueError(f"cannot write {path}: it is a folder")
-    if not path.parent.is_dir():
-        raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    trial = _unfinished(path)
-    try:
-        trial.touch()
-        trial.unlink()
-    except OSError as error:
-        raise ValueError(f"cannot write {path}: {error.strerror}") from error
-
-
 def write_json(evaluation: Evaluation, path: Path) -> None:
     """Write the evaluation; an existing file is replaced, in one step.
 
     Raises:
         OSError: the file cannot be written; an earlier one is then still there.
     """
-    unfinished = _unfinished(path)
-    try:
-        text = json.dumps(evaluation.to_dict(), indent=2, allow_nan=False)
-        unfinished.write_text(text + "\n", encoding="utf-8")
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    write_json_file(evaluation.to_dict(), path)
 
 
 # ------------------------------------------------------------------------------------ the table
@@ -281,10 +321,12 @@ def render(evaluation: Evaluation) -> RenderableType:
         f"A = {evaluation.specs[0]}, B = {evaluation.specs[1]}: {evaluation.deals:,} {unit}, each "
         f"played twice with seats swapped; rules {evaluation.rules.name}, seed {evaluation.seed}"
     )
+    regret = [] if evaluation.regret is None else [_regret_table(evaluation.regret)]
     return Group(
         Text(head),
         _main_table(evaluation),
         _agents_table(evaluation),
+        *regret,
         _results_table(evaluation),
         Text(f"{evaluation.deals_played:,} deals played in {evaluation.seconds:.1f} s"),
     )
@@ -305,6 +347,9 @@ def _main_table(evaluation: Evaluation) -> Table:
     table = _table("A against B", "", "95 %")
     points = evaluation.game_points
     table.add_row("game points a deal", f"{points.value:+.3f}", f"+- {points.ci95:.3f}")
+    if evaluation.reduction is not None:
+        points = evaluation.reduction.game_points
+        table.add_row("  luck taken out", f"{points.value:+.3f}", f"+- {points.ci95:.3f}")
     table.add_row(f"{unit} won", *_percent(evaluation.win_rate))
     return table
 
@@ -338,6 +383,24 @@ def _agents_table(evaluation: Evaluation) -> Table:
     texts = ("-" if rate is None else f"{rate:,.0f}" for rate in speeds)
     table.add_row("decisions a second", *(cell for text in texts for cell in (text, "")))
     return table
+
+
+def _regret_table(regrets: tuple[Regret, Regret]) -> Table:
+    table = _table("talon exhausted", "A", "95 %", "B", "95 %")
+
+    def row(label: str, cells: list[tuple[str, str]]) -> None:
+        table.add_row(label, *(cell for pair in cells for cell in pair))
+
+    row("decisions", [(f"{regret.decisions:,}", "") for regret in regrets])
+    row("  with a choice", [(f"{regret.choices:,}", "") for regret in regrets])
+    row("  that lost points", [(f"{regret.blunders:,}", "") for regret in regrets])
+    row("lost a decision", [_mean(regret.per_decision) for regret in regrets])
+    row("lost a deal", [_mean(regret.per_deal) for regret in regrets])
+    return table
+
+
+def _mean(mean: Mean | None) -> tuple[str, str]:
+    return ("-", "") if mean is None else (f"{mean.value:.4f}", f"+- {mean.ci95:.4f}")
 
 
 def _results_table(evaluation: Evaluation) -> Table:

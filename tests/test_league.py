@@ -1,0 +1,370 @@
+"""Leagues: the same deals for every pairing, ratings, the picture, and what can go wrong."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from rich.console import Console
+
+import evaluate as command
+from agents import AgentError
+from agents.evaluation import Evaluation, League, evaluate, play_league, prepare_league
+from agents.evaluation.league import (
+    ELO,
+    PRIOR_DRAWS,
+    Entry,
+    Rating,
+    by_rating,
+    markdown,
+    render_league,
+)
+from agents.evaluation.picture import draw_league
+from schnapsen_env import RULES
+
+Floats = npt.NDArray[np.float64]
+ROOT = Path(__file__).resolve().parent.parent
+
+#: Agents of the tests, written to a module that `python:...` specs name.
+AGENTS = """
+import numpy as np
+
+class First:
+    def act(self, observation, action_mask):
+        return int(action_mask.argmax())
+
+class Raises(First):
+    def act(self, observation, action_mask):
+        raise ZeroDivisionError("of a test")
+
+class Cheats(First):
+    def act(self, observation, action_mask):
+        return 26
+
+class Interrupted(First):
+    def act(self, observation, action_mask):
+        raise KeyboardInterrupt
+"""
+
+
+@pytest.fixture(autouse=True)
+def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "modules"
+    folder.mkdir()
+    (folder / "league_agents.py").write_text(AGENTS, encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(folder), *sys.path])
+
+
+FIRST = "python:league_agents:First"
+
+
+def synthetic(wins: dict[tuple[int, int], Floats], specs: tuple[str, ...]) -> League:
+    """A league whose pairings have these shares of won deals."""
+    template = evaluate("random", "random", deals=2)
+    deals = len(next(iter(wins.values())))
+    entries = tuple(
+        Entry(a, b, template, points=2 * share - 1, wins=share) for (a, b), share in wins.items()
+    )
+    return League(specs, RULES["pagat_auto"], deals, 1, entries)
+
+
+def elo(ratings: tuple[Rating, ...] | None) -> list[float]:
+    assert ratings is not None
+    return [rating.elo for rating in ratings]
+
+
+# -------------------------------------------------------------------------------------- ratings
+
+
+def test_the_rating_of_two_is_the_log_odds() -> None:
+    wins = np.array([1.0] * 60 + [0.5] * 20 + [0.0] * 20)  # 70 of 100
+    a, b = elo(synthetic({(0, 1): wins}, ("a", "b")).ratings(resamples=2))
+    odds = (70 + PRIOR_DRAWS / 2) / (30 + PRIOR_DRAWS / 2)
+    assert a - b == pytest.approx(400 * math.log10(odds), abs=1e-3)
+    assert a + b == pytest.approx(0, abs=1e-6)
+
+
+def test_ratings_are_found_again_from_their_own_probabilities() -> None:
+    true = np.array([150.0, 40.0, -30.0, -160.0])
+    deals = 200_000
+    wins: dict[tuple[int, int], Floats] = {}
+    for a in range(4):
+        for b in range(a + 1, 4):
+            share = 1 / (1 + 10 ** ((true[b] - true[a]) / 400))
+            wins[a, b] = np.full(deals, share)
+    league = synthetic(wins, ("a", "b", "c", "d"))
+    assert elo(league.ratings(resamples=1)) == pytest.approx(true, abs=0.05)
+
+
+def test_the_interval_is_the_one_of_the_log_odds() -> None:
+    rng = np.random.default_rng(5)
+    wins = (rng.random(2000) < 0.6).astype(np.float64)
+    ratings = synthetic({(0, 1): wins}, ("a", "b")).ratings()
+    assert ratings is not None
+    share = wins.mean()
+    # The delta method for half of the log odds; each of the two has half of the distance.
+    expected = 1.96 * ELO / 2 / math.sqrt(2000 * share * (1 - share))
+    for rating in ratings:
+        assert rating.low < rating.elo < rating.high
+        assert (rating.high - rating.low) / 2 == pytest.approx(expected, rel=0.12)
+
+
+def test_an_agent_that_wins_everything_has_a_rating() -> None:
+    a, b = elo(synthetic({(0, 1): np.ones(100)}, ("a", "b")).ratings(resamples=2))
+    assert a - b == pytest.approx(400 * math.log10(100.5 / 0.5), abs=1e-2)
+
+
+def test_no_ratings_before_the_pairings_connect_all() -> None:
+    half = np.full(10, 0.5)
+    one = synthetic({(0, 1): half}, ("a", "b", "c"))
+    assert not one.complete
+    assert one.ratings() is None
+    assert one.field(2) is None
+    two = synthetic({(0, 1): half, (0, 2): half}, ("a", "b", "c"))
+    assert elo(two.ratings(resamples=2)) == pytest.approx([0, 0, 0], abs=1e-6)
+
+
+# ----------------------------------------------------------------------------------------- play
+
+
+def league_of_three() -> League:
+    return play_league(prepare_league(("random", "heuristic", FIRST), deals=60, seed=9))
+
+
+def figures(evaluation: Evaluation) -> dict[str, Any]:
+    result = evaluation.to_dict()
+    return {key: result[key] for key in ("specs", "mean_game_points", "ci95", "histogram")}
+
+
+def test_every_pairing_is_what_the_two_would_play_alone() -> None:
+    league = league_of_three()
+    assert league.complete
+    for entry in league.entries:
+        a, b = league.specs[entry.first], league.specs[entry.second]
+        alone = evaluate(a, b, deals=60, seed=9)
+        assert figures(entry.evaluation) == figures(alone)
+        assert entry.points.mean() == pytest.approx(alone.game_points.value)
+        assert entry.wins.mean() == pytest.approx(alone.win_rate.value)
+    for agent in range(3):
+        assert league.against(agent, agent) is None
+        means: list[float] = []
+        for other in {0, 1, 2} - {agent}:
+            mean, back = league.against(agent, other), league.against(other, agent)
+            assert mean is not None
+            assert back is not None
+            assert mean.value == -back.value
+            means.append(mean.value)
+        field = league.field(agent)
+        assert field is not None
+        assert field.value == pytest.approx(np.mean(means))
+
+
+def test_variance_reduction_reaches_the_cross_table() -> None:
+    contests = prepare_league(("heuristic", "random"), deals=100, variance_reduction=True)
+    league = play_league(contests, variance_reduction=True)
+    reduction = league.entries[0].evaluation.reduction
+    assert reduction is not None
+    assert league.against(0, 1) == reduction.game_points
+    field = league.field(0)
+    assert field is not None
+    assert field.value == pytest.approx(reduction.game_points.value)
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [
+        ("Raises", ["ZeroDivisionError: of a test", "raised by agent B"]),
+        ("Cheats", ["agent B", "illegal action claim (26)"]),
+    ],
+)
+def test_an_agent_that_fails_is_named_with_its_pairing(agent: str, words: list[str]) -> None:
+    spec = f"python:league_agents:{agent}"
+    with pytest.raises(AgentError) as caught:
+        play_league(prepare_league(("heuristic", spec), deals=3))
+    for word in [f"heuristic against {spec}: ", *words]:
+        assert word in str(caught.value)
+
+
+# --------------------------------------------------------------------------- tables and picture
+
+
+def shown(league: League) -> str:
+    console = Console(width=80)
+    with console.capture() as capture:
+        console.print(render_league(league, league.ratings(resamples=20)))
+    return capture.get()
+
+
+def test_tables_put_the_strongest_first() -> None:
+    league = league_of_three()
+    ratings = league.ratings(resamples=20)
+    assert ratings is not None
+    order = by_rating(league, ratings)
+    assert order[0] == league.specs.index("heuristic")
+    assert elo(ratings)[order[0]] == max(elo(ratings))
+    text = shown(league)
+    rows = [line.split()[:2] for line in text.splitlines()]
+    assert rows.index(["1", "heuristic"]) < rows.index(["2", league.specs[order[1]]])
+    mean = league.against(order[0], order[1])
+    assert mean is not None
+    assert f"{mean.value:+.3f}" in text
+    assert f"+- {mean.ci95:.3f}" in text
+
+
+def test_markdown_of_the_file() -> None:
+    league = league_of_three()
+    ratings = league.ratings(resamples=20)
+    content = json.loads(json.dumps(league.to_dict(ratings)))
+    lines = markdown(content).splitlines()
+    assert len(lines) == 2 + 3
+    assert len({line.count("|") for line in lines}) == 1
+    assert lines[2].startswith("| `heuristic` | +")
+    mean = league.against(1, 0)
+    assert mean is not None
+    assert f"{mean.value:+.3f} ± {mean.ci95:.3f}" in lines[2]
+
+
+@pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])
+def test_the_picture_is_written_in_one_step(tmp_path: Path, suffix: str, start: bytes) -> None:
+    path = tmp_path / f"league.{suffix}"
+    path.write_bytes(b"earlier")
+    league = league_of_three()
+    draw_league(league, league.ratings(resamples=5), path)
+    assert path.read_bytes().startswith(start)
+    draw_league(replace(league, entries=league.entries[:1]), None, path)
+    assert path.read_bytes().startswith(start)
+    assert [file.name for file in tmp_path.iterdir() if file.is_file()] == [path.name]
+
+
+# --------------------------------------------------------------------------------- command line
+
+
+def test_the_command_writes_file_and_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, picture = tmp_path / "league.json", tmp_path / "league.png"
+    line = f"--league random heuristic {FIRST} --deals 50 --seed 3 --endgame-regret"
+    assert command.main([*line.split(), "--json", str(path), "--picture", str(picture)]) == 0
+    first = json.loads(path.read_text(encoding="utf-8"))
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    text = (ROOT / "docs" / "evaluation.md").read_text(encoding="utf-8")
+    section = text.partition("## The JSON file of a league")[2].partition("\n## ")[0]
+    assert [row.split("`")[1] for row in section.splitlines() if row.startswith("| `")] == [*first]
+    assert first["complete"]
+    assert first["specs"] == ["random", "heuristic", FIRST]
+    assert len(first["pairings"]) == 3
+    assert first["pairings"][0]["endgame_regret"]["A"]["decisions"] > 0
+    for rating in first["ratings"]:
+        low, high = rating["elo_interval"]
+        assert low <= rating["elo"] <= high
+        assert rating["log_odds"] == pytest.approx(rating["elo"] / ELO)
+    assert "Bradley-Terry" in capsys.readouterr().out
+    assert command.main([*line.split(), "--json", str(path)]) == 0
+    again = json.loads(path.read_text(encoding="utf-8"))
+    assert again["ratings"] == first["ratings"]
+    assert again["mean_game_points"] == first["mean_game_points"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "words"),
+    [("Interrupted", "interrupted"), ("Raises", "ZeroDivisionError: of a test")],
+)
+def test_what_was_finished_before_a_failure_is_kept(
+    agent: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "league.json"
+    line = f"--league random heuristic python:league_agents:{agent} --deals 20 --json {path}"
+    assert command.main(line.split()) == 1
+    output = capsys.readouterr()
+    assert words in output.err
+    assert output.err.count("\n") == 1
+    assert "1 of 3 pairings were played" in " ".join(output.out.split())
+    league = json.loads(path.read_text(encoding="utf-8"))
+    assert not league["complete"]
+    assert league["ratings"] is None
+    assert [pairing["specs"] for pairing in league["pairings"]] == [
+        {"A": "random", "B": "heuristic"}
+    ]
+    alone = evaluate("random", "heuristic", deals=20)
+    assert league["pairings"][0]["mean_game_points"] == alone.game_points.value
+
+
+def test_a_failure_in_the_first_pairing_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "league.json"
+    line = f"--league random python:league_agents:Interrupted --deals 20 --json {path}"
+    assert command.main(line.split()) == 1
+    assert "interrupted, nothing was written" in capsys.readouterr().err
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--league random", ["two agents or more, not 1"]),
+        ("--league random heuristic random", ["'random' is in the league twice"]),
+        ("--league random nobody", ["unknown agent 'nobody'"]),
+        ("--league random heuristic:x=1", ["no option 'x'"]),
+        ("random --league random heuristic", ["not both"]),
+        ("--league random heuristic --episode match", ["leave --episode out"]),
+        ("--league random heuristic --deals 1", ["deals=1"]),
+        ("--league random heuristic --deals 50 --variance-reduction", ["deals=50", "100 or more"]),
+        ("--league random heuristic --json no/such/x.json", ["no folder"]),
+        ("--league random heuristic --picture no/such/x.png", ["no folder"]),
+        ("--league random heuristic --picture x.jpg", ["x.jpg", ".png, .svg"]),
+    ],
+)
+def test_a_wrong_command_is_one_sentence_and_code_2(
+    line: str, words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def play_nothing(*_: object, **__: object) -> None:
+        pytest.fail("a deal was played")
+
+    monkeypatch.setattr(command, "play_league", play_nothing)
+    assert command.main(line.split()) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("evaluate.py: error: ")
+    assert output.err.count("\n") == 1
+    for word in words:
+        assert word in output.err
+
+
+@pytest.mark.parametrize(
+    ("library", "line"),
+    [
+        ("choix", "--league random heuristic"),
+        ("matplotlib.figure", "--league random heuristic --picture x.png"),
+    ],
+)
+def test_a_missing_library_is_named_with_its_extra(
+    library: str,
+    line: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, library, None)
+    assert command.main(line.split()) == 2
+    error = capsys.readouterr().err
+    assert library in error
+    assert "pip install 'schnapsen-env[league]'" in error
+
+
+def test_a_duel_needs_neither_library() -> None:
+    code = (
+        "import sys, evaluate; evaluate.main('random random --deals 2'.split());"
+        "sys.exit(any(name in sys.modules for name in ('choix', 'matplotlib')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
