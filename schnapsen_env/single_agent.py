@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, cast
 
 import gymnasium
 import numpy as np
@@ -38,9 +38,11 @@ from schnapsen_env.episode import (
     is_episode_over,
     make_settings,
     reward_of,
+    seed_number,
     start,
     take,
 )
+from schnapsen_env.integers import as_integer
 from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode_state, observe
 from schnapsen_env.opponents import heuristic_action
 from schnapsen_env.position import EndReason
@@ -91,9 +93,10 @@ def check_seat(seat: Any) -> int | None:
     """
     if seat is None:
         return None
-    if isinstance(seat, bool) or seat not in (0, 1):
+    number = as_integer(seat)
+    if number not in (0, 1):
         raise ValueError(f"seat={seat!r} is unknown: choose 0, 1, or None for a seat by lot")
-    return int(seat)
+    return number
 
 
 def single_observation_space(layout: Layout, form: str) -> spaces.Box | spaces.Dict:
@@ -364,6 +367,8 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
             TypeError: the seed is not an integer.
             ValueError: an option makes no deal, or the opponent has chosen an illegal action.
         """
+        if seed is not None:
+            seed = seed_number(seed)  # before anything changes
         super().reset(seed=seed)
         if seed is not None and callable(reset_opponent := getattr(self.opponent, "reset", None)):
             reset_opponent(seed)
@@ -488,8 +493,11 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
 
         Raises:
+            TypeError: it is nothing that :meth:`get_state` gave.
             ValueError: the state is of an environment with other settings.
         """
+        if not isinstance(cast("Any", state), Mapping) or not state.keys() >= _STATE_KEYS:
+            raise TypeError(f"set_state() takes what get_state() gave, not {state!r}")
         if state["settings"] != self._settings:
             raise ValueError(
                 f"the state is of an environment with {state['settings']}, this one has "
@@ -505,6 +513,7 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         self._recall_constants()
 
 
+_STATE_KEYS: Final = frozenset({"settings", "opponent", "kept"})
 _KEPT: Final = ("_record", "_lane", "_is_done", "_np_random", "_np_random_seed")
 #: Set anew in a copy: a copied read-only array would be writable, which is another type to numba.
 _NOT_KEPT: Final = frozenset({"_codes", "_switches"})
