@@ -23,8 +23,8 @@ from agents.evaluation import (
     write_json,
 )
 
-#: Exit codes: the command is wrong and nothing was played; or an agent has played something
-#: illegal, or the file could not be written.
+#: Exit codes: the command is wrong and nothing was played; or an agent has failed or played
+#: something illegal, or the file could not be written.
 WRONG_COMMAND, FAILED = 2, 1
 
 

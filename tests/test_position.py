@@ -157,8 +157,8 @@ def test_drawn_revoked_and_illegal_deals_read_back() -> None:
 
 # ----------------------------------------------------------------------------- inconsistent ones
 
-#: Two tricks played, the talon open; every part is there, so that each can be spoilt. Seat 0 has led
-#: JD and lost it to KH; seat 1 has declared in spades and led QS; seat 0 has exchanged.
+#: Two tricks played, the talon open; every part is there, so that each can be spoilt. Seat 0 has
+#: led JD and lost it to KH; seat 1 has declared in spades and led QS; seat 0 has exchanged.
 OPEN: dict[str, Any] = {
     "trump": "H",
     "turned_up": "JH",
@@ -671,13 +671,16 @@ def card_values(cards: tuple[int, ...]) -> list[int]:
 
 
 def test_what_is_no_dict_and_no_text_is_refused_by_type() -> None:
-    for given in (None, 5, [1], "trump=H"):
+    wrong: Any
+    for wrong in (None, 5, [1], "trump=H"):
         with pytest.raises(TypeError, match="a dict is needed"):
-            Position.from_dict(given)  # type: ignore[arg-type]
-    for given in (None, 5, OPEN):
+            Position.from_dict(wrong)
+    for wrong in (None, 5, OPEN):
         with pytest.raises(TypeError, match="a text is needed"):
-            Position.from_text(given)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="unknown key 3"):
-        Position.from_dict({3: 4, "x": 5})  # type: ignore[dict-item]
-    with pytest.raises(ValueError, match="end_reason .* is none of"):
-        Position.from_dict(OPEN | {"result": ended(0, 1, [])})  # type: ignore[arg-type]
+            Position.from_text(wrong)
+    mixed: Any = {3: 4, "x": 5}
+    with pytest.raises(ValueError, match="unknown key"):
+        Position.from_dict(mixed)
+    result: Any = ended(0, 1, "drawn") | {"end_reason": []}
+    with pytest.raises(ValueError, match=r"end_reason \[\] is none of"):
+        Position.from_dict(OPEN | {"result": result})

@@ -171,3 +171,15 @@ def test_bad_input_is_refused_by_name() -> None:
         )
     with pytest.raises(ValueError, match="deal is over"):
         solve(Position.from_text(str(engine.position_of(record))), "duel")
+
+
+def test_a_position_may_be_given_as_its_text_and_nothing_else() -> None:
+    record = late_positions(RULES["duel"], 1, 1, 6)[0]
+    position = engine.position_of(record)
+    assert solve(str(position), "duel") == solve(position, "duel")
+    wrong: Any
+    for wrong in (None, 5, [1]):
+        with pytest.raises(TypeError, match="a Position, its dict or its text, not"):
+            solve(wrong, "duel")
+    with pytest.raises(ValueError, match="'text' is not key=value"):
+        solve("text", "duel")
