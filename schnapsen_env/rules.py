@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -141,9 +141,9 @@ class Rules:
             raise ValueError(f"Rules.name must be a non-empty string, not {self.name!r}")
         for rule in fields(self):
             allowed = rule.metadata.get("values")
-            value = getattr(self, rule.name)
+            value: Any = getattr(self, rule.name)
             if isinstance(value, np.generic):  # numpy's numbers are kept as plain ones
-                value = value.item()
+                value = cast("Any", value).item()
                 object.__setattr__(self, rule.name, value)
             # type() and not isinstance(): True would pass for 1.
             if allowed is not None and (

@@ -376,6 +376,7 @@ def test_numbers_that_no_environment_shows_are_refused_by_entry() -> None:
     floats: Any = mask.astype(np.float32)
     with pytest.raises(TypeError, match="action masks of dtype int8, not float32"):
         player.act(observation, floats)
+    wrong: Any
     for wrong in (observation[:-1], np.stack([observation]), np.float32(0)):
         with pytest.raises(ValueError, match="heuristic player takes observations of shape"):
             player.act(wrong, mask)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Final
@@ -220,7 +220,7 @@ class Player:
             reset_agent(self.agent, seed)
 
     @contextmanager
-    def _failures_named(self, method: str) -> Iterator[None]:
+    def _failures_named(self, method: str) -> Generator[None, None, None]:
         """Turn an error of the agent into an AgentError that says whose it is, and where."""
         try:
             yield
