@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-#: Exit codes: the command is wrong and nothing was played; or an agent has played something
-#: illegal, or the file could not be written.
+#: Exit codes: the command is wrong and nothing was played; or an agent has failed or played
+#: something illegal, or the file could not be written.
 WRONG_COMMAND, FAILED = 2, 1
 
 Advance = Callable[[int], object]

@@ -47,7 +47,7 @@ class Agent(Protocol):
 
 
 class AgentError(ValueError):
-    """An agent has answered with something that is no legal action."""
+    """An agent has raised an error, or answered with something that is no legal action."""
 
 
 class OneByOne:
@@ -297,7 +297,7 @@ def _build_python(spec: Spec, rules: Rules, seed: int) -> object:
     try:
         signature = inspect.signature(factory)
     except ValueError:  # some classes written in C do not say what they take
-        return factory()
+        return _build(spec, class_name, factory, {})
     accepted = _accepted(signature, {"rules": rules, "seed": seed})
     try:
         signature.bind(**accepted)
@@ -306,7 +306,18 @@ def _build_python(spec: Spec, rules: Rules, seed: int) -> object:
             f"agent {spec.text!r}: {class_name} must be built from rules= and seed= or from "
             f"nothing, but there is a {error}"
         ) from error
-    return factory(**accepted)
+    return _build(spec, class_name, factory, accepted)
+
+
+def _build(
+    spec: Spec, class_name: str, factory: Callable[..., object], keywords: dict[str, Any]
+) -> object:
+    try:
+        return factory(**keywords)
+    except Exception as error:
+        raise ValueError(
+            f"agent {spec.text!r}: building {class_name} fails with {type(error).__name__}: {error}"
+        ) from error
 
 
 def _accepted(signature: inspect.Signature, offered: dict[str, Any]) -> dict[str, Any]:

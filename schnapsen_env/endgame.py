@@ -24,8 +24,7 @@ from schnapsen_env.cards import (
 from schnapsen_env.compiled import compiled, compiled_recursive
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import dutiful_replies, reply_wins
-from schnapsen_env.engine.score import marriage_value, value_against
-from schnapsen_env.rules import OUT_POINTS
+from schnapsen_env.engine.score import LAST_TRICK_VALUE, has_66, marriage_value, value_against
 
 _POINTS: Final = np.array(CARD_POINTS, dtype=np.int64)
 _MUST_BEAT: Final = 1
@@ -66,7 +65,7 @@ def in_marriage(hand: int, marriages: int, card: int) -> bool:
 @compiled
 def out(side: Side) -> bool:
     """Whether ``side`` has 66."""
-    return side.tricks > 0 and side.points >= OUT_POINTS
+    return has_66(side.tricks, side.points)
 
 
 @compiled
@@ -74,7 +73,7 @@ def going_out(winner: Side, loser: Side) -> int:
     """Game points that ``winner`` gets for going out now."""
     if winner.stake:
         return winner.stake
-    return value_against(loser.tricks, loser.points if loser.tricks else 0)
+    return value_against(loser.tricks, loser.points)
 
 
 @compiled
@@ -82,7 +81,7 @@ def last_trick(winner: Side, loser: Side) -> int:
     """Game points of the winner of the last trick if it leaves nobody out; a closer has failed."""
     if winner.closed:
         return -loser.stake
-    return winner.stake if loser.closed else 1
+    return winner.stake if loser.closed else LAST_TRICK_VALUE
 
 
 @compiled

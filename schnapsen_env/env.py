@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -260,7 +260,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
                 ``docs/environment.md``. Unknown keys are ignored.
 
         Raises:
-            TypeError: the seed is not an integer.
+            TypeError: the seed is not an integer, or ``options`` is not a dict.
             ValueError: an option makes no deal, and why. The environment stays as it was.
         """
         self._record = start(self._record, self._settings, seed, options)
@@ -490,8 +490,11 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         """Go to a moment that :meth:`get_state` gave, of this or a like environment.
 
         Raises:
-            ValueError: the state is of an environment with other settings.
+            ValueError: it is nothing that :meth:`get_state` gave, or the state of an environment
+                with other settings.
         """
+        if not isinstance(cast("Any", state), EnvState):
+            raise ValueError(f"set_state() takes what get_state() gave, not {state!r}")
         if state.settings != self._settings:
             raise ValueError(
                 f"the state is of an environment with {state.settings}, this one has "

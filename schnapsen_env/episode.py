@@ -21,8 +21,9 @@ from schnapsen_env.cards import NUM_CARDS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import choose_forehand, shuffle
+from schnapsen_env.integers import as_integer
 from schnapsen_env.observation import Layout, Memory, Suits, encode, natural_action
-from schnapsen_env.position import EndReason, Position
+from schnapsen_env.position import EndReason, read_position
 from schnapsen_env.rules import Rules, resolve_rules
 
 Record = npt.NDArray[np.int64]
@@ -161,12 +162,12 @@ def seed_number(seed: Any) -> int:
     """Check a seed and return it as a plain integer.
 
     Raises:
-        TypeError: not an integer.
+        TypeError: not an integer; a bool is none.
     """
-    try:
-        return operator.index(seed)
-    except TypeError:
-        raise TypeError(f"a seed is an integer or None, not {seed!r}") from None
+    number = as_integer(seed)
+    if number is None:
+        raise TypeError(f"a seed is an integer or None, not {seed!r}: pass an int")
+    return number
 
 
 def check_options(options: Any) -> dict[str, Any]:
@@ -192,12 +193,14 @@ def start(
         settings: the settings of the environment.
         seed: starts a new random stream.
         options: ``deck`` (20 card ids), ``forehand`` (0 or 1) or ``position`` (a
-            :class:`Position`, its dict or its text) of the first deal. Other keys are ignored.
+            :class:`~schnapsen_env.position.Position`, its dict or its text) of the first deal.
+            Other keys are ignored.
 
     Raises:
         TypeError: ``seed`` is not an integer, or ``position`` is none of the three.
         ValueError: ``options`` is no dict, or an option makes no deal, and why.
     """
+    options = check_options(options)
     if seed is not None:
         new = engine.new_record(seed_number(seed))
     elif record is None:
@@ -205,7 +208,6 @@ def start(
     else:
         new = record.copy()
     engine.new_match(new)
-    options = check_options(options)
     position, deck, forehand = (options.get(key) for key in ("position", "deck", "forehand"))
     if position is not None:
         if deck is not None or forehand is not None:
@@ -227,21 +229,14 @@ def start(
 
 
 def _parse_forehand(forehand: Any) -> int:
-    # An array would be compared element by element, and True == 1.
-    if np.ndim(forehand) != 0 or isinstance(forehand, bool) or forehand not in (0, 1):
+    seat = as_integer(forehand)
+    if seat not in (0, 1):
         raise ValueError(f"forehand is 0 or 1, not {forehand!r}")
-    return int(forehand)
+    return seat
 
 
 def _start_from_position(record: Record, settings: Settings, given: Any) -> Record:
-    if isinstance(given, Position):
-        position = given
-    elif isinstance(given, str):
-        position = Position.from_text(given)
-    elif isinstance(given, Mapping):
-        position = Position.from_dict(cast("Mapping[str, Any]", given))
-    else:
-        raise TypeError(f"position is a Position, its dict or its text, not {given!r}")
+    position = read_position(given)
     if position.result is not None:
         raise ValueError(f"position: the deal is over, nothing can be played: {position}")
     new = engine.record_of(position, settings.rules)

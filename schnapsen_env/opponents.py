@@ -13,12 +13,13 @@ import numpy.typing as npt
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.heuristic import heuristic_action
-from schnapsen_env.observation import BASE_SIZE, decode
+from schnapsen_env.observation import BASE_SIZE, FIELDS, decode
 
 __all__ = [
     "HeuristicOpponent",
     "Opponent",
     "RandomOpponent",
+    "check_observations",
     "heuristic_action",
     "make_opponent",
 ]
@@ -82,21 +83,66 @@ class RandomOpponent:
         return (running > chosen[:, None]).argmax(axis=1)
 
 
-def _check_shapes(
-    observations: npt.NDArray[Any], action_masks: npt.NDArray[Any], rows: tuple[int, ...]
+@compiled
+def _are_unit(numbers: Any) -> bool:
+    """Whether all numbers of a matrix lie in [0, 1]; NaN does not."""
+    fits = True
+    for row in range(numbers.shape[0]):
+        for column in range(numbers.shape[1]):  # no way out in between, so that it vectorises
+            number = numbers[row, column]
+            fits &= (number >= 0) & (number <= 1)
+    return fits
+
+
+def check_observations(
+    player: str, observations: npt.NDArray[Any], action_masks: npt.NDArray[Any]
 ) -> None:
-    """Compiled code reads without looking at bounds, so the shapes are checked before it runs.
+    """Check what a player is shown; compiled code reads without looking.
+
+    Args:
+        player: what the player is called in an error.
+        observations: ``[N, F]`` of the default layout, of a float type.
+        action_masks: ``[N, 27]``, integers or bools.
 
     Raises:
-        ValueError: the arrays are not of the default layout, or not of equally many rows.
+        ValueError: a shape is wrong, or a number is not in [0, 1]: the first such is named.
+        TypeError: the observations are not floats (those of a batch made with ``dtype=np.uint8``
+            hold other numbers), or the masks neither integers nor bools.
     """
+    shapes = np.shape(observations), np.shape(action_masks)
+    rows = shapes[1][:1]
     wanted = ((*rows, BASE_SIZE), (*rows, NUM_ACTIONS))
-    given = (np.shape(observations), np.shape(action_masks))
-    if given != wanted:
+    if shapes != wanted:
         raise ValueError(
-            f"the heuristic player takes observations and masks of shapes {wanted[0]} and "
-            f"{wanted[1]} (the default layout, without history), not {given[0]} and {given[1]}"
+            f"the {player} player takes observations of shape [N, {BASE_SIZE}] (the default "
+            f"layout, without history) and masks of shape [N, {NUM_ACTIONS}], or one of each, "
+            f"not {shapes[0]} and {shapes[1]}"
         )
+    if observations.dtype.kind != "f":
+        raise TypeError(
+            f"the {player} player takes observations of dtype float32, not {observations.dtype}: "
+            "make the environment with dtype=np.float32"
+        )
+    if action_masks.dtype.kind not in "iub":
+        raise TypeError(
+            f"the {player} player takes action masks of dtype int8, not {action_masks.dtype}"
+        )
+    for name, numbers in (("observations", observations), ("action_masks", action_masks)):
+        if not _are_unit(numbers):
+            row, column = np.argwhere(~((numbers >= 0) & (numbers <= 1)))[0].tolist()
+            entry = f"{name}[{row}, {column}]"
+            if name == "observations":
+                entry += f" ({_field_at(column)})"
+            raise ValueError(
+                f"the {player} player was shown {entry} = {numbers[row, column]}, which is not in "
+                "[0, 1]: show it what the environment gives, unchanged"
+            )
+
+
+def _field_at(column: int) -> str:
+    return next(
+        field.name for field in FIELDS if field.offset <= column < field.offset + field.size
+    )
 
 
 @compiled
@@ -120,9 +166,12 @@ class HeuristicOpponent:
         """The action for one observation ``float32[F]`` of the default layout and its mask.
 
         Raises:
-            ValueError: nothing is legal.
+            TypeError: an array is of another kind, see :func:`check_observations`.
+            ValueError: a shape or a number is wrong, likewise; or nothing is legal.
         """
-        _check_shapes(observation, action_mask, ())
+        check_observations(
+            "heuristic", np.asarray(observation)[None], np.asarray(action_mask)[None]
+        )
         action = int(_decide(observation, action_mask))
         if action < 0:
             raise ValueError(_NOTHING_LEGAL)
@@ -134,9 +183,10 @@ class HeuristicOpponent:
         """The actions, ``int64[N]``, for observations ``float32[N, F]`` and masks ``[N, 27]``.
 
         Raises:
-            ValueError: nothing is legal in some row.
+            TypeError: an array is of another kind, see :func:`check_observations`.
+            ValueError: a shape or a number is wrong, likewise; or nothing is legal in some row.
         """
-        _check_shapes(observations, action_masks, (len(action_masks),))
+        check_observations("heuristic", observations, action_masks)
         actions = np.empty(len(action_masks), dtype=np.int64)
         _decide_rows(observations, action_masks, actions)
         if (actions < 0).any():

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,8 @@ SCHNEIDER_POINTS: Final = 33
 FORBIDDEN: Final = 99
 #: The shortest and the longest match.
 MIN_TARGET, MAX_TARGET = 3, 11
+#: The most card points that a rule set may give for the last trick.
+MAX_LAST_TRICK_BONUS: Final = 20
 
 
 def _choice(*values: str, doc: str) -> Any:
@@ -94,7 +96,9 @@ class Rules:
         f"{FORBIDDEN} forbids closing.",
     )
     last_trick_bonus: int = _number(
-        0, tuple(range(21)), "Card points (0-20) for winning the last trick of an exhausted talon."
+        0,
+        tuple(range(MAX_LAST_TRICK_BONUS + 1)),
+        f"Card points (0-{MAX_LAST_TRICK_BONUS}) for winning the last trick of an exhausted talon.",
     )
     exhausted: str = _choice(
         "last_trick",
@@ -137,7 +141,10 @@ class Rules:
             raise ValueError(f"Rules.name must be a non-empty string, not {self.name!r}")
         for rule in fields(self):
             allowed = rule.metadata.get("values")
-            value = getattr(self, rule.name)
+            value: Any = getattr(self, rule.name)
+            if isinstance(value, np.generic):  # numpy's numbers are kept as plain ones
+                value = cast("Any", value).item()
+                object.__setattr__(self, rule.name, value)
             # type() and not isinstance(): True would pass for 1.
             if allowed is not None and (
                 type(value) is not type(allowed[0]) or value not in allowed

@@ -38,9 +38,11 @@ from schnapsen_env.episode import (
     is_episode_over,
     make_settings,
     reward_of,
+    seed_number,
     start,
     take,
 )
+from schnapsen_env.integers import as_integer
 from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode_state, observe
 from schnapsen_env.opponents import heuristic_action
@@ -92,9 +94,10 @@ def check_seat(seat: Any) -> int | None:
     """
     if seat is None:
         return None
-    if isinstance(seat, bool) or seat not in (0, 1):
+    number = as_integer(seat)
+    if number not in (0, 1):
         raise ValueError(f"seat={seat!r} is unknown: choose 0, 1, or None for a seat by lot")
-    return int(seat)
+    return number
 
 
 def single_observation_space(layout: Layout, form: str) -> spaces.Box | spaces.Dict:
@@ -381,6 +384,8 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
             TypeError: the seed is not an integer.
             ValueError: an option makes no deal, or the opponent has chosen an illegal action.
         """
+        if seed is not None:
+            seed = seed_number(seed)  # before anything changes
         super().reset(seed=seed)
         if seed is not None and callable(reset_opponent := getattr(self.opponent, "reset", None)):
             reset_opponent(seed)

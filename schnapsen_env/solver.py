@@ -33,7 +33,7 @@ from schnapsen_env.engine import record as r
 from schnapsen_env.engine.match import game_points
 from schnapsen_env.engine.play import legal, reply_wins, step
 from schnapsen_env.engine.score import going_out_value, is_out, sixty_six_value
-from schnapsen_env.position import Position
+from schnapsen_env.position import Position, read_position
 from schnapsen_env.rules import CODE_INDEX, Rules, resolve_rules
 
 Record = npt.NDArray[np.int64]
@@ -438,19 +438,19 @@ class Solution:
     action_values: Mapping[int, int]
 
 
-def solve(position: Position | Mapping[str, Any], rules: str | Rules = "duel") -> Solution:
+def solve(position: Position | Mapping[str, Any] | str, rules: str | Rules = "duel") -> Solution:
     """Solve a position exactly, hands and talon known to both players.
 
     Args:
-        position: a running deal, as a :class:`Position` or its dict.
+        position: a running deal, as a :class:`Position`, its dict or its text.
         rules: a name of :data:`schnapsen_env.RULES` or a rule set.
 
     Raises:
+        TypeError: ``position`` is none of the three, or ``rules`` neither a name nor a rule set.
         ValueError: the position is inconsistent, impossible under the rules, or already over.
     """
     rules = resolve_rules(rules)
-    if not isinstance(position, Position):
-        position = Position.from_dict(position)
+    position = read_position(position)
     if position.result is not None:
         raise ValueError(f"nothing to solve, the deal is over: {position}")
     if _memory.space is None:

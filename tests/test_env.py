@@ -26,6 +26,7 @@ from schnapsen_env.engine import IllegalActionError
 from schnapsen_env.engine import record as r
 from schnapsen_env.env import AGENTS, SchnapsenAECEnv
 from schnapsen_env.observation import describe
+from schnapsen_env.single_agent import SchnapsenEnv
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = list(RULES)
@@ -643,9 +644,35 @@ def test_nothing_global_is_drawn_from() -> None:
     np.testing.assert_array_equal(np.random.get_state()[1], before)  # type: ignore[index]  # noqa: NPY002
 
 
-def test_a_seed_that_is_no_integer() -> None:
-    with pytest.raises(TypeError, match="a seed is an integer"):
-        schnapsen_v0.env().reset(seed=1.5)  # type: ignore[arg-type]
+@pytest.mark.parametrize("seed", [1.5, True, np.True_, "1", [1], np.array([1, 2])], ids=repr)
+def test_a_seed_that_is_no_integer(seed: Any) -> None:
+    for env in (schnapsen_v0.env(), SchnapsenEnv()):
+        with pytest.raises(TypeError, match=r"a seed is an integer or None, not .*: pass an int"):
+            env.reset(seed=seed)
+
+
+def test_integers_of_numpy_are_seeds_and_seats() -> None:
+    env, twin = schnapsen_v0.env(), schnapsen_v0.env()
+    env.reset(seed=np.int64(3), options={"forehand": np.uint8(1)})  # type: ignore[arg-type]
+    twin.reset(seed=3, options={"forehand": 1})
+    np.testing.assert_array_equal(env.record, twin.record)
+
+
+@pytest.mark.parametrize("options", [[1], 5, "deck"], ids=repr)
+def test_options_that_are_no_dict(options: Any) -> None:
+    for env in (schnapsen_v0.env(), SchnapsenEnv()):
+        with pytest.raises(ValueError, match="options is a dict from names to values, or None"):
+            env.reset(options=options)
+
+
+@pytest.mark.parametrize("state", [5, None, {}, {"settings": 1}, [1]], ids=repr)
+def test_a_state_that_is_none(state: Any) -> None:
+    with pytest.raises(ValueError, match=r"set_state\(\) takes what get_state\(\) gave"):
+        schnapsen_v0.env().set_state(state)
+    with pytest.raises(
+        ValueError, match=r"state must be a dict with .*, as get_state\(\) gives it"
+    ):
+        SchnapsenEnv().set_state(state)
 
 
 @pytest.mark.parametrize(
@@ -769,6 +796,14 @@ def test_a_match_can_begin_from_a_position() -> None:
         ({"deck": [float(c) for c in range(20)]}, "permutation"),
         ({"forehand": 2}, "0 or 1"),
         ({"forehand": True}, "0 or 1"),
+        ({"forehand": 1.0}, "forehand is 0 or 1, not 1.0"),
+        ({"forehand": np.array([0, 1])}, r"forehand is 0 or 1, not array\(\[0, 1\]\)"),
+        ({"deck": [[1, 2], [3]]}, "permutation"),
+        (
+            {"position": {**MUST_FOLLOW, "match_score": [2**63, 0]}},
+            "match_score is two .* 999999999",
+        ),
+        ({"position": {**MUST_FOLLOW, "leader": 0.0}}, "leader: a seat is 0 or 1, not 0.0"),
         ({"forehand": "player_0"}, "0 or 1"),
         ({"position": {"trump": "H"}}, "missing"),
         ({"position": {**MUST_FOLLOW, "lead": "AD"}}, "AD is in"),
@@ -800,6 +835,8 @@ def test_positions_that_are_over_are_refused() -> None:
         env.reset(options={"position": engine.position_of(env.record)})
     with pytest.raises(TypeError, match="its dict or its text"):
         env.reset(options={"position": 7})
+    with pytest.raises(TypeError, match="its dict or its text"):
+        env.reset(options={"position": [1]})
     with pytest.raises(ValueError, match="automatic claims"):
         schnapsen_v0.env().reset(
             options={"position": {**MUST_FOLLOW, "marriages": [["C"], []]}}  # 50 + 20

@@ -418,9 +418,16 @@ def test_an_illegal_action_comes_with_the_position() -> None:
         engine.apply(record, RULES["duel"], action)
 
 
-def test_an_error_inside_an_agent_is_not_dressed_up() -> None:
-    with pytest.raises(ZeroDivisionError):
-        evaluate(Answer(lambda _, masks: 1 // (len(masks) * 0)), "random", deals=2)
+def test_an_error_inside_an_agent_says_whose_it_is_and_stays_the_cause() -> None:
+    broken = Answer(lambda _, masks: 1 // (len(masks) * 0))
+    for pair, name in (((broken, "random"), "A"), (("random", broken), "B")):
+        with pytest.raises(
+            AgentError,
+            match=f"agent {name} .Answer. has failed in act_batch with "
+            r"ZeroDivisionError: .*test_evaluation\.py, line \d+",
+        ) as caught:
+            evaluate(*pair, deals=2)
+        assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
 # --------------------------------------------------------------------------------- command line
@@ -558,6 +565,51 @@ def test_a_broken_agent_is_one_sentence_and_code_1(
     error = capsys.readouterr().err
     assert "agent B (python:cheats_of_a_test:Cheat) chose the illegal action claim (26)" in error
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        (
+            "def act(self, observation, action_mask): raise KeyError('lost')",
+            1,
+            ["agent B (python:fails_in_a_test:Agent) has failed in act_batch with KeyError: 'l"],
+        ),
+        (
+            "def act(self, observation, action_mask): return [[1], [2, 3]]",
+            1,
+            ["agent B (python:fails_in_a_test:Agent) has failed in act_batch with ValueError"],
+        ),
+        (
+            "def reset(self, seed): raise RuntimeError\n    act = None.__str__",
+            1,
+            ["agent B (python:fails_in_a_test:Agent) has failed in reset with RuntimeError"],
+        ),
+        (
+            "def __init__(self): raise OSError('no model')",
+            2,
+            ["agent 'python:fails_in_a_test:Agent': building Agent fails with OSError: no model"],
+        ),
+    ],
+)
+def test_an_agent_that_raises_is_named_and_no_file_is_left(
+    body: str,
+    code: int,
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "fails_in_a_test.py").write_text(f"class Agent:\n    {body}\n", encoding="utf-8")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "fails_in_a_test", raising=False)
+    arguments = ["random", "python:fails_in_a_test:Agent", "--deals", "3"]
+    assert command.main([*arguments, "--json", str(tmp_path / "out.json")]) == code
+    error = capsys.readouterr().err
+    for word in words:
+        assert word in error
+    assert error.count("\n") == 1
+    assert not list(tmp_path.glob("*.json*"))
 
 
 def test_the_documented_agent_plays_from_another_folder(tmp_path: Path) -> None:

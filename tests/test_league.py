@@ -181,7 +181,7 @@ def test_variance_reduction_reaches_the_cross_table() -> None:
 @pytest.mark.parametrize(
     ("agent", "words"),
     [
-        ("Raises", ["ZeroDivisionError: of a test", "raised by agent B"]),
+        ("Raises", ["ZeroDivisionError: of a test", "agent B", "has failed in act_batch"]),
         ("Cheats", ["agent B", "illegal action claim (26)"]),
     ],
 )

@@ -354,6 +354,34 @@ def test_nothing_legal_is_an_error(player: Any) -> None:
         player.act_batch(observation[None], mask[None])
 
 
+def test_numbers_that_no_environment_shows_are_refused_by_entry() -> None:
+    player = HeuristicOpponent()
+    record = engine.new_record(1)
+    engine.deal(record)
+    observation, mask = observe(record, RULES["duel"].codes(), int(record[r.TO_MOVE]))
+    for number in (np.nan, np.inf, -0.5, 1.5):
+        spoilt = observation.copy()
+        spoilt[3] = number
+        with pytest.raises(ValueError, match=r"heuristic .* observations\[0, 3\] \(hand\) = "):
+            player.act(spoilt, mask)
+        with pytest.raises(ValueError, match=r"heuristic .* observations\[1, 3\] \(hand\) = "):
+            player.act_batch(np.stack([observation, spoilt]), np.stack([mask, mask]))
+    spoilt_mask = mask.copy()
+    spoilt_mask[5] = -1
+    with pytest.raises(ValueError, match=r"action_masks\[0, 5\] = -1"):
+        player.act(observation, spoilt_mask)
+    whole: Any = observation.astype(np.uint8)
+    with pytest.raises(TypeError, match="dtype float32, not uint8"):
+        player.act(whole, mask)
+    floats: Any = mask.astype(np.float32)
+    with pytest.raises(TypeError, match="action masks of dtype int8, not float32"):
+        player.act(observation, floats)
+    wrong: Any
+    for wrong in (observation[:-1], np.stack([observation]), np.float32(0)):
+        with pytest.raises(ValueError, match="heuristic player takes observations of shape"):
+            player.act(wrong, mask)
+
+
 def test_make_opponent_names_what_it_knows() -> None:
     with pytest.raises(ValueError, match="'random', 'heuristic'"):
         make_opponent("stockfish")

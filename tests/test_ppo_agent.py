@@ -192,13 +192,38 @@ def test_sampling_agent_draws_from_its_policy_and_from_its_seed() -> None:
 def test_wrong_shapes_and_empty_masks_are_refused() -> None:
     agent = PPOAgent(weights_of(make_network("natural")), Layout())
     size = DEFAULT_LAYOUT.size
-    with pytest.raises(ValueError, match=f"default layout has {size} features"):
+    with pytest.raises(ValueError, match=rf"observations of shape \[N, {size}\]"):
         agent.act(np.zeros(size - 1, dtype=np.float32), np.ones(NUM_ACTIONS, dtype=np.int8))
-    with pytest.raises(ValueError, match="need masks of shape"):
+    with pytest.raises(ValueError, match=rf"masks of shape \[N, {NUM_ACTIONS}\]"):
         agent.act(np.zeros(size, dtype=np.float32), np.ones(NUM_ACTIONS - 1, dtype=np.int8))
     (shown, *_) = next(play_both("natural"))
     with pytest.raises(ValueError, match="position 0 allows no action"):
         agent.act(shown["observation"][0], np.zeros(NUM_ACTIONS, dtype=np.int8))
+
+
+def test_numbers_that_no_environment_shows_are_refused_by_entry() -> None:
+    agent = PPOAgent(weights_of(make_network("natural")), Layout())
+    (shown, *_) = next(play_both("natural"))
+    observations, masks = shown["observation"], shown["action_mask"]
+    for number in (np.nan, np.inf, -0.5, 1.5):
+        spoilt = observations.copy()
+        spoilt[1, 7] = number
+        for call in (agent.act_batch, agent.evaluate):
+            with pytest.raises(ValueError, match=r"observations\[1, 7\] \(hand\) = .*unchanged"):
+                call(spoilt, masks)
+    spoilt_mask = masks.copy()
+    spoilt_mask[0, 26] = 2
+    with pytest.raises(ValueError, match=r"action_masks\[0, 26\] = 2"):
+        agent.act_batch(observations, spoilt_mask)
+    whole: Any = observations.astype(np.uint8)
+    with pytest.raises(TypeError, match=r"dtype float32, not uint8: .*dtype=np.float32"):
+        agent.act_batch(whole, masks)
+    floats: Any = masks.astype(np.float32)
+    with pytest.raises(TypeError, match="action masks of dtype int8, not float32"):
+        agent.act_batch(observations, floats)
+    # Wider floats and bools say the same as what the environment gives.
+    other: Any = observations.astype(np.float64), masks.astype(np.bool_)
+    np.testing.assert_array_equal(agent.act_batch(*other), agent.act_batch(observations, masks))
 
 
 # ---------------------------------------------------------------------------------- checkpoints
@@ -333,6 +358,8 @@ def test_weights_that_are_no_numbers_are_refused(run_dir: Path) -> None:
         ("[]", "does not describe a checkpoint"),
         ('{"format": 99}', "has format 99"),
         ('{"format": 1}', "it lacks config, features"),
+        ("[" * 100_000, "damaged or unreadable"),
+        ('{"format": ' + "9" * 5000 + "}", "damaged or unreadable"),
     ],
 )
 def test_damaged_description_is_refused(run_dir: Path, content: str, message: str) -> None:
@@ -358,6 +385,11 @@ def test_values_of_the_wrong_type_are_refused(run_dir: Path, changes: dict[str, 
 def test_missing_checkpoints_are_named(run_dir: Path, tmp_path: Path) -> None:
     assert "no such file or folder" in refusal(tmp_path / "nothing")
     assert "is no checkpoint" in refusal(tmp_path)
+    for name in ("a" * 5000, "a" * 300, "\0"):
+        assert "there is no checkpoint at" in refusal(tmp_path / name)
+        assert len(refusal(tmp_path / name)) < 400
+    (run_dir / "latest").write_text("a" * 5000)
+    assert "there is no checkpoint at" in refusal(run_dir)
     (run_dir / "latest").write_text("step-9\n")
     assert "which is not there" in refusal(run_dir)
     (run_dir / "latest").write_text("../../elsewhere\n")

@@ -198,3 +198,15 @@ def test_exhausted_deals_of_a_batch_are_solved() -> None:
             solved_deals += 1
         env.step(env.sample_actions())
     assert solved_deals > 20
+
+
+def test_a_position_may_be_given_as_its_text_and_nothing_else() -> None:
+    record = late_positions(RULES["duel"], 1, 1, 6)[0]
+    position = engine.position_of(record)
+    assert solve(str(position), "duel") == solve(position, "duel")
+    wrong: Any
+    for wrong in (None, 5, [1]):
+        with pytest.raises(TypeError, match="a Position, its dict or its text, not"):
+            solve(wrong, "duel")
+    with pytest.raises(ValueError, match="'text' is not key=value"):
+        solve("text", "duel")

@@ -12,7 +12,9 @@ gathered, shown to it as observations and masks, and stepped with its answers.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Final, Protocol
 
@@ -237,6 +239,27 @@ class Player:
     def __str__(self) -> str:
         return f"agent {self.name} ({self.spec})"
 
+    def reset(self, seed: int) -> None:
+        """Start the agent's random stream, if it has one.
+
+        Raises:
+            AgentError: the agent has raised an error.
+        """
+        with self._failures_named("reset"):
+            reset_agent(self.agent, seed)
+
+    @contextmanager
+    def _failures_named(self, method: str) -> Generator[None, None, None]:
+        """Turn an error of the agent into an AgentError that says whose it is, and where."""
+        try:
+            yield
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise AgentError(
+                f"{self} has failed in {method} with {what} ({last.filename}, line {last.lineno})"
+            ) from error
+
     @property
     def decisions_per_second(self) -> float | None:
         """The rate after the agent's first call, which may compile; None without a later call."""
@@ -248,15 +271,13 @@ class Player:
         """The agent's answers, ``int64[k]``, not yet known to be legal.
 
         Raises:
-            AgentError: the answer has another shape, or does not hold integers.
+            AgentError: the agent has raised an error, or its answer has another shape or does not
+                hold integers.
         """
         count = len(observations)
         start = time.perf_counter()
-        try:
+        with self._failures_named("act_batch"):
             answer = np.asarray(self.agent.act_batch(observations, masks))
-        except Exception as error:
-            error.add_note(f"raised by {self}")
-            raise
         seconds = time.perf_counter() - start
         if not self.decisions:
             self._first_decisions, self._first_seconds = count, seconds
@@ -367,14 +388,15 @@ def play(
         watchers: told of every decision; they change nothing about the result.
 
     Raises:
-        AgentError: an agent answers with something that is no legal action.
+        AgentError: an agent raises an error, which is then the cause of this one, or answers with
+            something that is no legal action.
     """
     players = (
         Player("A", contest.specs[0], contest.agents[0]),
         Player("B", contest.specs[1], contest.agents[1]),
     )
     for player, seed in zip(players, contest.agent_seeds, strict=True):
-        reset_agent(player.agent, seed)
+        player.reset(seed)
     seeds = pair_seeds(contest.seed, contest.pairs)
     tables: list[Ints] = []
     start = time.perf_counter()

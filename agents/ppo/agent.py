@@ -22,7 +22,8 @@ import numpy.typing as npt
 from agents.ppo.checkpoint import Weights, check_rules, find_checkpoint, layer_name, read_checkpoint
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
-from schnapsen_env.observation import DEFAULT_LAYOUT, Layout, action_in_natural_order, relabel
+from schnapsen_env.observation import Layout, action_in_natural_order, relabel
+from schnapsen_env.opponents import check_observations
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
@@ -66,6 +67,26 @@ def apply_network(
 
 
 @compiled
+def make_room(
+    biases: tuple[Floats, ...], features: int
+) -> tuple[Floats, Floats, Floats, npt.NDArray[np.int8]]:
+    """What the work on one position is written into, position after position.
+
+    Returns:
+        Two arrays for the widest layer, one for ``float32[F]`` and one for ``int8[A]`` with the
+        suits as in training.
+    """
+    widest = 0
+    for bias in biases:
+        widest = max(widest, len(bias))
+    first = np.empty(widest, dtype=np.float32)
+    second = np.empty(widest, dtype=np.float32)
+    renamed = np.empty(features, dtype=np.float32)
+    mask = np.empty(NUM_ACTIONS, dtype=np.int8)
+    return first, second, renamed, mask
+
+
+@compiled
 def choose_actions(
     observations: Floats,
     masks: npt.NDArray[np.int8],
@@ -87,13 +108,7 @@ def choose_actions(
             rows nothing is added.
         out: ``int64[N]``.
     """
-    widest = 0
-    for bias in biases:
-        widest = max(widest, len(bias))
-    first = np.empty(widest, dtype=np.float32)
-    second = np.empty(widest, dtype=np.float32)
-    renamed = np.empty(observations.shape[1], dtype=np.float32)
-    mask = np.empty(NUM_ACTIONS, dtype=np.int8)
+    first, second, renamed, mask = make_room(biases, observations.shape[1])
     for row in range(len(observations)):
         order = relabel(observations[row], masks[row], suits_code, renamed, mask)
         logits = apply_network(renamed, matrices, biases, first, second)
@@ -119,13 +134,7 @@ def compute_outputs(
     out: Floats,
 ) -> None:
     """Write the outputs, by natural actions, into ``out``, ``float32[N, A + 1]``."""
-    widest = 0
-    for bias in biases:
-        widest = max(widest, len(bias))
-    first = np.empty(widest, dtype=np.float32)
-    second = np.empty(widest, dtype=np.float32)
-    renamed = np.empty(observations.shape[1], dtype=np.float32)
-    mask = np.empty(NUM_ACTIONS, dtype=np.int8)
+    first, second, renamed, mask = make_room(biases, observations.shape[1])
     for row in range(len(observations)):
         order = relabel(observations[row], masks[row], suits_code, renamed, mask)
         outputs = apply_network(renamed, matrices, biases, first, second)
@@ -165,7 +174,8 @@ class PPOAgent:
         """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
 
         Raises:
-            ValueError: a shape is wrong, or the mask allows nothing.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or the mask allows nothing.
         """
         return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
@@ -173,7 +183,8 @@ class PPOAgent:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
-            ValueError: a shape is wrong, or a mask allows nothing.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
         inputs, masks = _checked(observations, action_masks)
         noise = _NO_NOISE
@@ -195,7 +206,8 @@ class PPOAgent:
             points that the player to move expects, ``float32[N]``.
 
         Raises:
-            ValueError: a shape is wrong.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong.
         """
         inputs, masks = _checked(observations, action_masks)
         outputs = np.empty((len(inputs), NUM_ACTIONS + 1), dtype=np.float32)
@@ -206,19 +218,11 @@ class PPOAgent:
 
 
 def _checked(observations: Any, action_masks: Any) -> tuple[Floats, npt.NDArray[np.int8]]:
+    given, given_masks = np.asarray(observations), np.asarray(action_masks)
+    check_observations("ppo", given, given_masks)
     # The compiled code is made for contiguous, writable arrays of these types and no others.
-    inputs: Floats = np.require(observations, np.float32, ["C", "W"])
-    masks: npt.NDArray[np.int8] = np.require(action_masks, np.int8, ["C", "W"])
-    if inputs.ndim != 2 or inputs.shape[1] != DEFAULT_LAYOUT.size:
-        raise ValueError(
-            f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "
-            f"but the observations have the shape {inputs.shape}"
-        )
-    if masks.shape != (len(inputs), NUM_ACTIONS):
-        raise ValueError(
-            f"{len(inputs)} observations need masks of shape ({len(inputs)}, {NUM_ACTIONS}), "
-            f"not {masks.shape}"
-        )
+    inputs: Floats = np.require(given, np.float32, ["C", "W"])
+    masks: npt.NDArray[np.int8] = np.require(given_masks, np.int8, ["C", "W"])
     return inputs, masks
 
 

@@ -156,8 +156,18 @@ def find_checkpoint(path: Path) -> Path:
     """The checkpoint folder that ``path`` means: a run, a checkpoint, or a file of one.
 
     Raises:
-        CheckpointError: there is none.
+        CheckpointError: there is none, or the path cannot be looked at.
     """
+    try:
+        return _find(path)
+    except OSError as error:  # a name that is too long, or a folder that may not be read
+        shown = text if len(text := str(path)) <= 200 else f"{text[:200]}..."
+        raise CheckpointError(
+            f"there is no checkpoint at {shown}: {error.strerror or error}"
+        ) from error
+
+
+def _find(path: Path) -> Path:
     if path.is_file():
         path = path.parent
     if not path.is_dir():
@@ -224,7 +234,7 @@ def _first_line(error: Exception) -> str:
 def _read_info(path: Path) -> CheckpointInfo:
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # RecursionError: nested too deeply
         raise CheckpointError(f"{path} is damaged or unreadable: {_first_line(error)}") from error
     expected = {field.name for field in fields(CheckpointInfo)}
     values = cast("dict[str, Any]", content if isinstance(content, dict) else {})

@@ -12,7 +12,8 @@ from schnapsen_env.cards import NUM_SUITS, TALON_SIZE, card_set, card_text, card
 from schnapsen_env.engine import play, score
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.chance import random_states
-from schnapsen_env.position import AtClose, EndReason, Position, Result, split_won
+from schnapsen_env.position import AtClose, EndReason, Position, Result
+from schnapsen_env.position_check import split_won
 from schnapsen_env.rules import Rules
 
 Record = npt.NDArray[np.int64]
@@ -48,13 +49,17 @@ def parse_deck(deck: Any) -> Record:
     Raises:
         ValueError: not a permutation of the card ids 0-19.
     """
-    given = np.asarray(deck)
+    fault = f"deck must be a permutation of the card ids 0-19, not {deck!r}"
+    try:
+        given = np.asarray(deck)
+    except ValueError:  # lists of different lengths in a list
+        raise ValueError(fault) from None
     if (
         given.shape != (20,)
         or given.dtype.kind not in "iu"
         or sorted(given.tolist()) != list(range(20))
     ):
-        raise ValueError(f"deck must be a permutation of the card ids 0-19, not {deck!r}")
+        raise ValueError(fault)
     return given.astype(np.int64)
 
 

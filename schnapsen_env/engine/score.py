@@ -30,6 +30,9 @@ _FAILED_CLOSE: Final = int(EndReason.FAILED_CLOSE)
 _DRAWN: Final = int(EndReason.DRAWN)
 
 
+#: Game points for the last trick of an exhausted talon, where nobody has gone out.
+LAST_TRICK_VALUE: Final = 1
+
 marriage_value = compiled(cards.marriage_value)
 
 
@@ -41,6 +44,12 @@ def marriage_points(record: Record, seat: int) -> int:
         if record[r.MARRIAGES + seat] >> suit & 1:
             worth += marriage_value(suit, record[r.TRUMP])
     return worth
+
+
+@compiled
+def has_66(tricks: int, total: int) -> bool:
+    """Whether so many points, pending ones included, are 66: without a trick none of them count."""
+    return tricks > 0 and total >= OUT_POINTS
 
 
 @compiled
@@ -60,7 +69,8 @@ def pending(record: Record, seat: int) -> int:
 @compiled
 def is_out(record: Record, seat: int) -> bool:
     """Whether ``seat`` has reached 66."""
-    return points(record, seat) >= OUT_POINTS
+    total = record[r.CARD_POINTS + seat] + marriage_points(record, seat)
+    return has_66(record[r.TRICKS + seat], total)
 
 
 @compiled
@@ -157,7 +167,7 @@ def play_out(record: Record, codes: Codes, last_winner: int) -> None:
     elif closer != r.NONE:
         finish(record, 1 - closer, close_failure_value(record, codes), _FAILED_CLOSE)
     elif codes[_EXHAUSTED] == 0:
-        finish(record, last_winner, 1, _LAST_TRICK)
+        finish(record, last_winner, LAST_TRICK_VALUE, _LAST_TRICK)
     elif is_out(record, other):
         go_out(record, codes, other)
     else:

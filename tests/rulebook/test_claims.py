@@ -199,8 +199,8 @@ def test_a_right_claim_by_the_closers_opponent_is_a_failed_close(
     table = Table.at(
         rules,
         turned_up="JH",
-        hands=("QC QD", "KC TC"),
-        won=("JC JD", "AS AD AC AH TS TD KS KD"),
+        hands=("QC", "KC"),
+        won=("JC JD JS QS", "AS AD AC AH TS TD KS KD"),
         closed_by=0,
         at_close=at_close,
         leader=1,
