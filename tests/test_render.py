@@ -176,7 +176,7 @@ def test_screen_writes_to_any_stream() -> None:
     out = io.StringIO()
     screen = TextScreen(RULES["pagat"], "german", seat=0)
     screen.write(record_of(CLOSED), out)
-    assert out.getvalue().count("??") == 2
+    assert out.getvalue().count("??") == 3
     with pytest.raises(ValueError, match="french, german"):
         TextScreen(RULES["pagat"], "swiss")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="french, german"):
