@@ -12,7 +12,7 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import combinations
 from typing import Any, Final, NoReturn, cast
 
@@ -426,21 +426,14 @@ def _check_closing(position: Parts) -> None:
     if at_close.tricks == 0 and at_close.points:
         _refuse("at_close has points without a trick")
     other = 1 - closer
-    # All tricks before the closing were followed by a draw, and none after it. Only whether the
-    # opponent had a trick matters for what a close is worth, and published positions write 1 for
-    # "one or more"; so a number that is too small passes, unless it is 0.
-    before = _tricks_with_draw(position)
-    own_before = before - at_close.tricks
-    if at_close.tricks > min(position.tricks[other], before) or (
-        at_close.tricks == 0 and own_before > position.tricks[closer]
-    ):
+    if not (possible := _possible_tricks(position, at_close.tricks)):
         _refuse(f"the closer's opponent cannot have had {at_close.tricks} tricks at the closing")
-    if own_before == 0 and closer != position.forehand:
+    if not any(_was_on_lead(position, tricks) for tricks in possible):
         _refuse(
             f"seat {closer} cannot have closed: it had won no trick, and seat {other} was "
             "forehand, so it was never on lead"
         )
-    if sum(position.tricks) == before and position.leader != closer:
+    if sum(position.tricks) == _tricks_with_draw(position) and position.leader != closer:
         _refuse(
             f"no trick has been played since seat {closer} closed, so it leads, not seat {other}"
         )
@@ -451,54 +444,71 @@ def _check_closing(position: Parts) -> None:
         )
 
 
+def _possible_tricks(position: Parts, stated: int) -> range:
+    """How many tricks the closer's opponent can have had at the closing, if ``stated`` are stated.
+
+    The rules ask only whether there were any, and published positions say 1 for "some". So a number
+    above 0 may be too small, but not too large, and 0 is 0.
+    """
+    closer = position.closed_by or 0
+    # All tricks before the closing were followed by a draw, and none after it.
+    before = _tricks_with_draw(position)
+    least = max(stated, before - position.tricks[closer])
+    most = min(position.tricks[1 - closer], before)
+    return range(least, (most if stated else 0) + 1)
+
+
+def _was_on_lead(position: Parts, tricks: int) -> bool:
+    """Whether the closer has ever led before the closing, its opponent having won ``tricks``."""
+    closer = position.closed_by or 0
+    return closer == position.forehand or tricks < _tricks_with_draw(position)
+
+
 def card_points_at_close(position: Parts, tricks: int, points: int) -> list[int]:
     """The card points that the closer's opponent can have had at the closing, likeliest first.
 
-    The likeliest is that it had no more tricks than is said, and that as few of its marriages as
-    possible came before the closing.
+    The likeliest is that as few of its marriages as possible came before the closing.
 
     Args:
         position: a closed one; its ``at_close`` is not read.
-        tricks: the opponent's tricks at the closing; more are possible, unless it is 0.
+        tricks: the opponent's tricks at the closing, or fewer.
         points: its points at the closing.
     """
     if tricks == 0:
         return [] if points else [0]
-    closer = position.closed_by or 0
-    before = _tricks_with_draw(position)
-    fewest = max(tricks, before - position.tricks[closer])
-    most = min(position.tricks[1 - closer], before)
+    other = 1 - (position.closed_by or 0)
+    possible = [n for n in _possible_tricks(position, tricks) if _was_on_lead(position, n)]
+    suits = position.marriages[other]
     found: list[int] = []
-    for number in range(fewest, most + 1):
-        new = _card_points_of_tricks_at_close(position, number, points)
-        found += [card_points for card_points in new if card_points not in found]
-    return found
+    for number in range(len(suits) + 1):
+        for earlier in combinations(suits, number):
+            worth = sum(marriage_value(suit, position.trump_suit) for suit in earlier)
+            if any(_is_course(position, n, earlier, points - worth) for n in possible):
+                found.append(points - worth)
+    return list(dict.fromkeys(found))
 
 
-def _card_points_of_tricks_at_close(position: Parts, tricks: int, points: int) -> list[int]:
-    """The same if the opponent had just so many tricks, one or more."""
+def _is_course(position: Parts, tricks: int, earlier: tuple[int, ...], card_points: int) -> bool:
+    """Whether the closer's opponent can have had just this at the closing.
+
+    Args:
+        position: a closed one.
+        tricks: its tricks.
+        earlier: its marriages.
+        card_points: its card points.
+    """
     other = 1 - (position.closed_by or 0)
     later = position.tricks[other] - tricks
     on_lead = is_on_lead(position, other)
-    leads_before = tricks + (position.forehand == other)
-    leads_after = later - (on_lead and position.declared is None)
-    suits = position.marriages[other]
-    found: list[int] = []
-    for chosen in _subsets(suits):
-        if on_lead and position.declared in chosen:
-            continue
-        if len(chosen) > leads_before or len(suits) - len(chosen) > leads_after:
-            continue
-        before = points - sum(marriage_value(suit, position.trump_suit) for suit in chosen)
-        after = position.card_points[other] - before
-        if _is_possible(before, tricks) and _is_possible(after, later) and before not in found:
-            found.append(before)
-    return found
-
-
-def _subsets(suits: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    for size in range(len(suits) + 1):
-        yield from combinations(suits, size)
+    if on_lead and position.declared in earlier:
+        return False
+    leads_later = later - (on_lead and position.declared is None)
+    return (
+        len(earlier) <= tricks + (position.forehand == other)
+        and len(position.marriages[other]) - len(earlier) <= leads_later
+        and _is_possible(card_points, tricks)
+        and _is_possible(position.card_points[other] - card_points, later)
+    )
 
 
 def _is_possible(card_points: int, tricks: int) -> bool:

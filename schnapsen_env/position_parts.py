@@ -34,6 +34,7 @@ class EndReason(enum.IntEnum):
 class AtClose:
     """What the closer's opponent had at the moment of closing."""
 
+    #: The rules ask only whether there were any, so 1 may stand for more.
     tricks: int
     points: int
     #: Points without marriages. They matter only where a rule set values a close at the closing and

@@ -686,3 +686,18 @@ def test_what_is_no_dict_and_no_text_is_refused_by_type() -> None:
     result: dict[str, Any] = ended(0, 1, "drawn") | {"end_reason": no_reason}
     with pytest.raises(ValueError, match=r"end_reason \[\] is none of"):
         Position.from_dict(OPEN | {"result": result})
+
+
+def test_one_trick_at_the_closing_may_stand_for_more() -> None:
+    """As published endgames have it, whose writers ask only whether there were any."""
+    closed = TRICKLESS | {
+        "closed_by": 1,
+        "leader": 1,
+        "forehand": 1,
+        "at_close": {"tricks": 1, "points": 20},
+    }
+    position = Position.from_dict(closed)
+    assert position.at_close == AtClose(1, 20, 20)
+    assert Position.from_text(str(position)) == position
+    with pytest.raises(ValueError, match="cannot have had 19 points"):
+        Position.from_dict(closed | {"at_close": {"tricks": 1, "points": 19}})
