@@ -80,7 +80,8 @@ def parse(
     """Let agents play the same cards twice, with seats swapped, and compare them.
 
     Args:
-        a: The agent in question: random, heuristic, ppo:path or python:module:Class.
+        a: The agent in question: random, heuristic, rdeep, pimc:worlds=20, ismcts:iterations=1000,
+            ppo:path, python:module:Class and others; docs/agents.md has them all.
         b: The agent that it plays against.
         league: Instead of two agents: two or more, each against each other on the same deals.
         rules: The name of the rule set.

@@ -249,7 +249,8 @@ def load_agent(
     switches = {"sample": False, "any_rules": False}
     for name, value in options.items():
         if name not in switches:
-            raise ValueError(f"ppo has no option {name!r}: it takes {', '.join(switches)}")
+            known = ", ".join([*switches, "endgame"])
+            raise ValueError(f"ppo has no option {name!r}: it takes {known}")
         if value not in _SWITCHES:
             raise ValueError(f"the option {name} is true or false, not {value!r}")
         switches[name] = _SWITCHES[value]
