@@ -15,7 +15,7 @@ from gymnasium.error import ResetNeeded
 
 from schnapsen_env import SchnapsenVectorEnv, schnapsen_v0
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.episode import IllegalActionError
+from schnapsen_env.engine.convert import IllegalActionError
 from schnapsen_env.integrations.puffer import BUFFERS, SchnapsenPufferEnv
 
 N = 6

@@ -108,7 +108,7 @@ def gae(rewards: Tensor, values: Tensor, dones: Tensor, gae_lambda: float) -> Te
     return advantages
 
 
-def train(args: Args) -> Policy:
+def train(args: Args) -> Policy:  # noqa: PLR0915 - to be read from top to bottom
     """Let the policy play itself for ``total_timesteps`` decisions and learn from them."""
     torch.manual_seed(args.seed)
     env = SchnapsenPufferEnv(args.num_envs, seed=args.seed, rules=args.rules)

@@ -1,6 +1,6 @@
 """PufferLib: self-play in the shape of its native environments, buffers filled in place.
 
-Each seat of each deal is an agent with a row of its own in flat buffers, which may be the caller's::
+Each seat of each deal is an agent, with a row of its own in flat buffers, yours or new ones::
 
     env = SchnapsenPufferEnv(1024, rules="pagat_auto")
     env.reset(seed=0)
@@ -275,7 +275,7 @@ class SchnapsenPufferEnv:
             self._no_mask,
         )
 
-    # ----------------------------------------------------------- the same in two halves, and the end
+    # ---------------------------------------------------------- the same in two halves, and the end
 
     def async_reset(self, seed: int | None = None) -> None:
         """:meth:`reset`, whose outcome :meth:`recv` returns."""

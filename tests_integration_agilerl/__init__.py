@@ -1,0 +1,1 @@
+"""Tests with AgileRL, in an environment of their own, since its pins exclude the other libraries."""
