@@ -1,1 +1,1 @@
-"""Tests with AgileRL, in an environment of their own, since its pins exclude the other libraries."""
+"""Tests with AgileRL, in an environment of their own: its pins exclude the other libraries."""
