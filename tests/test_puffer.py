@@ -63,7 +63,8 @@ def check_rows(env: SchnapsenPufferEnv, seen: dict[str, npt.NDArray[Any]], info:
 )
 def test_rows_are_those_of_the_batch_environment(settings: dict[str, Any]) -> None:
     env = SchnapsenPufferEnv(N, **settings)
-    batch = SchnapsenVectorEnv(N, **({"dtype": np.uint8} | settings))
+    same: dict[str, Any] = {"dtype": np.uint8, **settings}
+    batch = SchnapsenVectorEnv(N, **same)
     env.reset(seed=3)
     seen, info = batch.reset(seed=3)
     rng = np.random.default_rng(0)

@@ -65,7 +65,6 @@ def test_ppo_learns_and_never_chooses_a_masked_action(
     after = example.main(args)
     assert len(actions) > 49_000
     assert all(actions)
-    # Measured after 50,000 decisions: see docs/integrations/agilerl.md.
     assert after > max(before + 0.4, 0.7)
     # What was saved plays the same.
     loaded = example.PPO.load(str(args.save))

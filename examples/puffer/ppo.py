@@ -67,6 +67,8 @@ class Args:
 class Policy(nn.Module):
     """Two hidden layers over a row of the buffer, ``uint8[M, F + A]``."""
 
+    scale: Tensor
+
     def __init__(self, env: SchnapsenPufferEnv) -> None:
         super().__init__()
         self.num_features, num_actions = env.num_features, int(env.single_action_space.n)

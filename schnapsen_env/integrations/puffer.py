@@ -313,7 +313,7 @@ def _flat_space(space: Any) -> spaces.Box:
     return spaces.Box(
         np.concatenate([features.low, low]),
         np.concatenate([features.high, low + 1]),
-        dtype=features.dtype.type if features.dtype is not None else np.float32,
+        dtype=features.dtype.type,
     )
 
 
