@@ -110,7 +110,7 @@ def test_trap_03_an_environment_for_two_agents_is_refused_by_name(make: str) -> 
     row = next(line for line in page.splitlines() if "not a Gymnasium environment" in line)
     assert type(env).__name__ in row
     # Ours names the environment to take.
-    with pytest.raises(TypeError, match=rf"make_vec\(.*not {type(env).__name__}"):
+    with pytest.raises(TypeError, match=r"takes the vector environment of gymnasium\.make_vec\("):
         SB3VecEnv(env)
 
 
