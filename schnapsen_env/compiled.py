@@ -2,7 +2,8 @@
 
 numba keys its cache on the file of a function, not on the files of the functions that it calls, so
 an edited rule could go on running from an old cache inside an unedited caller. :func:`compiled`
-therefore gives this package a cache folder of its own, named after a hash of all its sources.
+therefore gives this package a cache folder of its own, named after a hash of the sources that
+compiled functions can be in.
 
 Set ``NUMBA_DISABLE_JIT=1`` to run everything as plain Python, for a debugger or a proof that the
 compiled answers are the same.
@@ -30,11 +31,17 @@ _R = TypeVar("_R")
 
 _PACKAGE: Final = Path(__file__).parent
 
+#: Folders of sources that define nothing compiled: an edit there leaves the machine code as it is.
+_WITHOUT_COMPILED_CODE: Final = ("integrations",)
+
 
 def _hash_of_sources() -> str:
     digest = hashlib.sha256()
     for source in sorted(_PACKAGE.rglob("*.py")):
-        digest.update(source.relative_to(_PACKAGE).as_posix().encode())
+        name = source.relative_to(_PACKAGE)
+        if name.parts[0] in _WITHOUT_COMPILED_CODE:
+            continue
+        digest.update(name.as_posix().encode())
         digest.update(source.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -119,6 +119,9 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         TypeError: ``rules`` is neither a name nor a rule set.
     """
 
+    #: On the class too: Gymnasium 1.2 also closes what the constructor has refused.
+    _pool: ThreadPoolExecutor | None = None
+
     def __init__(
         self,
         num_envs: int,
@@ -196,7 +199,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         self._masks: npt.NDArray[np.int8] = np.zeros((self.num_envs, NUM_ACTIONS), dtype=np.int8)
         self._kept_final: tuple[npt.NDArray[Any], Rows] | None = None
         self._no_mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
-        self._pool: ThreadPoolExecutor | None = None
+        self._pool = None
 
     @property
     def rules(self) -> Rules:

@@ -8,6 +8,8 @@ import importlib.metadata
 import itertools
 import os
 import re
+import runpy
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -97,6 +99,38 @@ def test_a_module_imports_only_from_rows_above_it(path: Path) -> None:
         assert ROW_OF[other] < ROW_OF[own] or same_package, (
             f"{_module_name(path)} (row {ROW_OF[own]}) imports {target} (row {ROW_OF[other]})"
         )
+
+
+@pytest.mark.parametrize("path", _sources(PACKAGE / "integrations"), ids=_module_name)
+def test_adapters_compile_nothing(path: Path) -> None:
+    # They are no part of the key of the cache, so an old one would outlive an edit.
+    for module, name in _imports(path):
+        assert module.split(".")[0] != "numba"
+        assert "compiled" not in {module.split(".")[-1], name}
+
+
+def test_the_cache_is_new_after_an_edit_of_the_engine_and_not_of_an_adapter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy, cache = tmp_path / "copy", tmp_path / "cache"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(cache))
+
+    def caches() -> int:
+        runpy.run_path(str(copy / "compiled.py"))
+        return len(list((cache / "schnapsen_env").iterdir()))
+
+    def edit(name: str) -> None:
+        with (copy / name).open("a", encoding="utf-8") as file:
+            file.write("# edited\n")
+
+    assert caches() == 1
+    edit("integrations/rllib.py")
+    assert caches() == 1
+    edit("engine/__init__.py")
+    assert caches() == 2
+    edit("cards.py")
+    assert caches() == 3
 
 
 def test_no_import_cycle() -> None:

@@ -1,7 +1,8 @@
 """Traps that users of other libraries report for masked, turn-based environments, one test each.
 
-Each test's comment names public reports of the trap. Those that need the library itself are in
-`tests_integration`, under the same numbers.
+Each test's comment names public reports of the trap. The numbers run from 1 to 28; those missing
+here are in `tests/test_traps_core.py`, or, where a library itself is needed, in
+`tests_integration`, in which a few of these appear once more with the library at work.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -197,7 +198,7 @@ def test_trap_18_the_extra_asks_for_a_release_without_the_drift() -> None:
 
 def test_trap_19_there_is_an_example_for_each_library_and_a_page_that_names_it() -> None:
     # sb3-contrib#250, #72: no example of masks with several agents.
-    for library in ("cleanrl", "sb3", "tianshou", "torchrl"):
+    for library in ("cleanrl", "open_spiel", "rllib", "sb3", "tianshou", "torchrl"):
         page = (ROOT / "docs" / "integrations" / f"{library}.md").read_text(encoding="utf-8")
         examples = sorted((ROOT / "examples" / library).glob("*.py"))
         assert examples
@@ -256,6 +257,16 @@ def test_trap_22_self_play_is_one_loop_in_which_one_policy_plays_both_seats() ->
     )
 
 
+def test_every_number_has_a_test() -> None:
+    names = [
+        re.search(r"^def test_trap_(\d\d)_", line)
+        for folder in ("tests", "tests_integration")
+        for path in sorted((ROOT / folder).glob("test_*.py"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert {int(name[1]) for name in names if name} == set(range(1, 29))
+
+
 # ------------------------------------------------------------------------------ missing libraries
 
 
@@ -276,10 +287,18 @@ def test_a_library_that_is_broken_itself_is_not_called_missing(
 
 
 @pytest.mark.parametrize(
-    ("adapter", "library"),
-    [("sb3", "stable_baselines3"), ("tianshou", "tianshou"), ("torchrl", "torchrl")],
+    ("adapter", "library", "extra"),
+    [
+        ("open_spiel", "pyspiel", "openspiel"),
+        ("rllib", "ray", "rllib"),
+        ("sb3", "stable_baselines3", "sb3"),
+        ("tianshou", "tianshou", "tianshou"),
+        ("torchrl", "torchrl", "torchrl"),
+    ],
 )
-def test_each_adapter_without_its_library_names_the_extra(adapter: str, library: str) -> None:
+def test_each_adapter_without_its_library_names_the_extra(
+    adapter: str, library: str, extra: str
+) -> None:
     # A module that is None in sys.modules cannot be imported, installed or not.
     code = (
         f"import sys; sys.modules[{library!r}] = None\nimport schnapsen_env.integrations.{adapter}"
@@ -288,14 +307,15 @@ def test_each_adapter_without_its_library_names_the_extra(adapter: str, library:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode != 0
-    assert f"pip install 'schnapsen-env[{adapter}]'" in done.stderr.splitlines()[-1]
+    assert f"pip install 'schnapsen-env[{extra}]'" in done.stderr.splitlines()[-1]
 
 
 def test_the_package_itself_imports_none_of_the_libraries() -> None:
     code = (
         "import sys, schnapsen_env, schnapsen_env.vector, schnapsen_env.single_agent_vector\n"
         "import schnapsen_env.schnapsen_v0, schnapsen_env.integrations\n"
-        "print(*{'torch', 'stable_baselines3', 'sb3_contrib', 'tianshou', 'torchrl', 'tensordict'}"
+        "print(*{'torch', 'stable_baselines3', 'sb3_contrib', 'tianshou', 'torchrl', 'tensordict',"
+        " 'ray', 'pyspiel', 'shimmy', 'onnx', 'onnxruntime'}"
         " & {name.split('.')[0] for name in sys.modules})"
     )
     done = subprocess.run(

@@ -873,6 +873,11 @@ def test_settings_that_do_not_exist_are_refused(settings: dict[str, Any], messag
         SchnapsenVectorEnv(settings.pop("num_envs", 2), **settings)
 
 
+def test_what_the_constructor_has_refused_can_be_closed() -> None:
+    # Gymnasium 1.2 does so when the object is collected.
+    SchnapsenVectorEnv.__new__(SchnapsenVectorEnv).close()
+
+
 def test_states_and_buffers_pickled_by_name_are_found_where_they_were() -> None:
     # The classes have moved to another module; pickles of before name this one.
     for name in ("Plan", "State", "Outputs"):

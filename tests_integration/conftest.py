@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,6 +40,32 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[None]:
+    """A Ray of two CPUs; a busy machine can miss Ray's own limit for its start, so twice more."""
+    ray: Any = importlib.import_module("ray")
+    # By default Ray's workers give way to all others, and on a busy machine they hardly run.
+    os.environ.setdefault("RAY_worker_niceness", "0")
+    # Tests report to nobody.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    for attempt in range(3):
+        try:
+            ray.init(
+                num_cpus=2,
+                include_dashboard=False,
+                log_to_driver=False,
+                runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},
+            )
+        except Exception:
+            ray.shutdown()
+            if attempt == 2:
+                raise
+        else:
+            break
+    yield
+    ray.shutdown()
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ import importlib.metadata
 import json
 import os
 import pickle
-import re
 import shutil
 import subprocess
 import sys
@@ -25,7 +24,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-import ray
 import torch
 from packaging.requirements import Requirement
 from ray.rllib.algorithms.algorithm import Algorithm
@@ -42,7 +40,6 @@ from schnapsen_env.integrations import rllib
 from schnapsen_env.observation import observe
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "integrations" / "rllib.md"
 SEATS = ("player_0", "player_1")
 
 #: Ray and RLlib warn of their own insides; ours stay errors.
@@ -51,29 +48,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[None]:
-    """A Ray of two CPUs; a busy machine can miss Ray's own limit for its start, so twice more."""
-    # By default Ray's workers give way to all others, and on a busy machine they hardly run.
-    os.environ.setdefault("RAY_worker_niceness", "0")
-    for attempt in range(3):
-        try:
-            ray.init(
-                num_cpus=2,
-                include_dashboard=False,
-                log_to_driver=False,
-                runtime_env={"env_vars": {"PYTHONPATH": str(ROOT)}},
-            )
-        except Exception:
-            ray.shutdown()
-            if attempt == 2:
-                raise
-        else:
-            break
-    yield
-    ray.shutdown()
 
 
 def ppo(batch: int = 4000, **env_config: Any) -> PPOConfig:
@@ -753,18 +727,3 @@ def test_the_example_trains_a_pool_and_saves_what_can_be_played(tmp_path: Path) 
     engine.deal_deck(record, np.random.default_rng(0).permutation(20), 0)
     observation, mask = observe(record, schnapsen_env.RULES["pagat_auto"].codes(), 0)
     assert mask[agent.act(observation, mask)]
-
-
-def test_python_in_the_page_runs(
-    cluster: None,  # noqa: ARG001 - the Ray that this runs on
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    text = PAGE.read_text(encoding="utf-8")
-    blocks = list(re.finditer(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL))
-    assert blocks
-    scope: dict[str, Any] = {"__name__": "__main__"}
-    for block in blocks:
-        line = text[: block.start(1)].count("\n")
-        exec(compile("\n" * line + block[1], str(PAGE), "exec"), scope)  # noqa: S102 - our own page

@@ -16,8 +16,8 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env as check_gymnasium_env
 
-import schnapsen_env  # noqa: F401 - registers the environment
-from tests_integration.conftest import Referee
+from schnapsen_env import schnapsen_v0
+from tests_integration.conftest import ROOT, Referee
 
 ID = "schnapsen/Schnapsen-v0"
 
@@ -79,9 +79,10 @@ def test_rows_are_the_single_environments_of_a_dummy_vec_env(observation: str) -
     assert ends > 20
 
 
-def test_masks_are_asked_for_once_a_step_and_not_once_a_row(
+def test_trap_20_masks_are_asked_for_once_a_step_and_not_once_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # SB3#2087, sb3-contrib#279: one call of a method a row is slow.
     from sb3_contrib.common.maskable.utils import get_action_masks
 
     envs = make_vec_env(64)
@@ -90,6 +91,27 @@ def test_masks_are_asked_for_once_a_step_and_not_once_a_row(
     monkeypatch.setattr(envs.envs, "_observe", lambda *_: calls.append(1))
     assert get_action_masks(envs).shape == (64, 27)
     assert calls == []
+
+
+@pytest.mark.parametrize("make", ["env", "raw_env", "parallel_env"])
+def test_trap_03_an_environment_for_two_agents_is_refused_by_name(make: str) -> None:
+    # PettingZoo#716: "'function' object has no attribute 'shape'".
+    from sb3_contrib import MaskablePPO
+
+    from schnapsen_env.integrations.sb3 import SB3VecEnv
+
+    env = getattr(schnapsen_v0, make)()
+    # The library looks at the type alone before it asks anything of an environment, so the first
+    # answer is its own. The page quotes it, and says what to take.
+    with pytest.raises(ValueError, match="not a Gymnasium environment") as caught:
+        MaskablePPO("MlpPolicy", env)
+    assert type(env).__name__ in str(caught.value)
+    page = (ROOT / "docs" / "integrations" / "sb3.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if "not a Gymnasium environment" in line)
+    assert type(env).__name__ in row
+    # Ours names the environment to take.
+    with pytest.raises(TypeError, match=r"takes the vector environment of gymnasium\.make_vec\("):
+        SB3VecEnv(env)
 
 
 def test_what_does_not_fit_is_refused_with_the_remedy() -> None:

@@ -17,7 +17,8 @@ from schnapsen_env import schnapsen_v0
 from tests_integration.conftest import Referee
 
 
-def test_each_step_shows_the_mover_its_mask_and_both_rewards_arrive() -> None:
+def test_trap_21_each_step_shows_the_mover_its_mask_and_both_rewards_arrive() -> None:
+    # tianshou#900, #1137: only the reward of one agent arrives.
     from schnapsen_env.integrations.tianshou import SchnapsenTianshouEnv
 
     env = SchnapsenTianshouEnv(schnapsen_v0.raw_env(rules="pagat_auto"))
@@ -70,9 +71,10 @@ def test_another_environment_is_refused() -> None:
 
 
 @pytest.mark.parametrize("self_play", [False, True], ids=["against-random", "self-play"])
-def test_masked_dqn_learns_and_never_breaks_a_rule(
+def test_trap_22_masked_dqn_learns_also_in_self_play_and_never_breaks_a_rule(
     load_example: Callable[[str], ModuleType], referee: Referee, self_play: bool
 ) -> None:
+    # tianshou#381, #446: how to let an agent play itself.
     example = load_example("tianshou/dqn_marl.py")
     args = example.Args(self_play=self_play, epochs=1, epoch_steps=12_000, eval_deals=1_000)
     torch.manual_seed(args.seed)

@@ -35,12 +35,26 @@ def test_specs_of_the_native_environment_hold(settings: dict[str, Any]) -> None:
     check_env_specs(self_play_env(rules="pagat_auto", **settings), seed=0)
 
 
-def test_specs_of_the_wrapped_aec_environment_hold() -> None:
+def test_trap_23_torchrls_wrapper_may_observe_both_agents_at_any_time() -> None:
+    # pytorch/rl#2990: observe() is called for all agents, not for the one to move.
     from torchrl.envs.libs.pettingzoo import PettingZooWrapper
     from torchrl.envs.utils import check_env_specs
 
     env = PettingZooWrapper(schnapsen_v0.env(), use_mask=True, group_map=PLAYERS, return_state=True)
     check_env_specs(env, seed=0)
+
+
+def test_trap_24_torchrls_wrapper_plays_on_after_agents_are_done(referee: Referee) -> None:
+    # pytorch/rl#3702, #1471: KeyError for agents that are done, and masks without a legal action.
+    from torchrl.envs.libs.pettingzoo import PettingZooWrapper
+
+    env = PettingZooWrapper(schnapsen_v0.env(), use_mask=True, group_map=PLAYERS)
+    torch.manual_seed(0)
+    rollout = env.rollout(120, break_when_any_done=False)
+    assert rollout["next", "done"].sum() >= 3
+    assert rollout["player", "action_mask"].any(-1).all()
+    assert referee.actions["SchnapsenAECEnv"] == 120
+    assert not referee.illegal.total()
 
 
 def test_torchrls_own_wrapper_takes_the_gymnasium_view() -> None:

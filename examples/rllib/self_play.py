@@ -8,6 +8,8 @@ A cluster needs no change here, see cluster.md beside this file.
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownParameterType=false
+# (Ray is optional, so its classes are unknown where the sources are checked.)
 
 import argparse
 import time
