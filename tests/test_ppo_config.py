@@ -81,6 +81,10 @@ def test_numbers_may_be_written_as_people_do(tmp_path: Path) -> None:
         ("target_kl: low", "target_kl must be a number or null, not 'low'"),
         ("gamma: 1.5", "gamma=1.5: it must lie between 0 and 1"),
         ("num_envs: 0", "num_envs=0: it must be more than 0"),
+        ("clip_vloss: true\ncritic: state", "clip_vloss=True: it needs critic=shared"),
+        ("clip_vloss: true\nexact_endgames: true", "clip_vloss=True: it needs critic=shared"),
+        ("gamma: 0.9\nexact_endgames: true", "gamma=0.9: it must be 1 with exact_endgames"),
+        ("critic_hidden_sizes: []", "critic_hidden_sizes=(): it needs one layer or more"),
         (
             "minibatch_size: 1000",
             "minibatch_size=1000: it must divide num_envs * num_steps = 32768",

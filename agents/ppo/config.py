@@ -145,6 +145,14 @@ class Config:
             f"must divide num_envs * num_steps = {self.batch_size} without rest",
         )
 
+        shared = self.critic == "shared" and not self.exact_endgames
+        # The value to stay near would be another one than the network's own.
+        self._require(
+            "clip_vloss", shared or not self.clip_vloss, "needs critic=shared, no exact_endgames"
+        )
+        self._require(
+            "gamma", self.gamma == 1 or not self.exact_endgames, "must be 1 with exact_endgames"
+        )
         spread = self.minibatch_size > 1 or not self.norm_adv
         self._require("minibatch_size", spread, "must be 2 or more with norm_adv")
 
