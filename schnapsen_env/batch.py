@@ -368,3 +368,45 @@ def sample_masked(masks: npt.NDArray[np.int8], chance: Record, out: Record) -> N
                         out[row] = action
                         break
                     skip -= 1
+
+
+@compiled
+def show_both(
+    records: Record,
+    codes: Codes,
+    layout: tuple[int, int, int, int],
+    to_play: Actions,
+    seen: npt.NDArray[Any],
+    action_masks: npt.NDArray[np.int8],
+    out: npt.NDArray[Any],
+    live: Rows,
+    no_mask: npt.NDArray[np.int8],
+) -> None:
+    """Write a row for each seat of N deals: what it sees, and its action mask behind that.
+
+    Args:
+        records: ``int64[N, R]``, the deals.
+        codes: ``Rules.codes()``.
+        layout: memory, suits and history as ``Layout`` has them, and 1 for float observations.
+        to_play: ``int64[N]``, the seats to move.
+        seen: ``[N, F]``, what those see.
+        action_masks: ``int8[N, A]``, what they may do.
+        out: ``[2N, F + A]``.
+        live: ``bool[2N]``, which agents are to move.
+        no_mask: ``int8[A]``, scratch for masks of zeros.
+    """
+    memory, suits, history, scaled = layout
+    size = seen.shape[1]
+    for deal in range(len(records)):
+        for seat in range(2):
+            agent = 2 * deal + seat
+            is_live = seat == to_play[deal]
+            live[agent] = is_live
+            if is_live:
+                for feature in range(size):
+                    out[agent, feature] = seen[deal, feature]
+            else:
+                view = out[agent, :size]
+                encode(records[deal], codes, seat, memory, suits, history, scaled, view, no_mask)
+            for action in range(NUM_ACTIONS):
+                out[agent, size + action] = action_masks[deal, action] if is_live else 0

@@ -28,10 +28,8 @@ import numpy.typing as npt
 from gymnasium import spaces
 
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.compiled import compiled
-from schnapsen_env.episode import Codes, Record
+from schnapsen_env.batch import show_both
 from schnapsen_env.kept_state import form_of
-from schnapsen_env.observation import encode
 from schnapsen_env.vector import SchnapsenVectorEnv
 
 __all__ = ["BUFFERS", "SchnapsenPufferEnv"]
@@ -42,48 +40,6 @@ BUFFERS: Final = ("observations", "rewards", "terminals", "truncations", "masks"
 Infos = list[dict[str, float]]
 Flags = npt.NDArray[np.bool_]
 Step = tuple[npt.NDArray[Any], npt.NDArray[np.float32], Flags, Flags, Infos]
-
-
-@compiled
-def _show_both(
-    records: Record,
-    codes: Codes,
-    layout: tuple[int, int, int, int],
-    to_play: npt.NDArray[np.int64],
-    seen: npt.NDArray[Any],
-    action_masks: npt.NDArray[np.int8],
-    out: npt.NDArray[Any],
-    live: Flags,
-    no_mask: npt.NDArray[np.int8],
-) -> None:
-    """Write the row of each seat: what it sees, and its action mask behind that.
-
-    Args:
-        records: ``int64[N, R]``, the deals.
-        codes: ``Rules.codes()``.
-        layout: memory, suits and history as ``Layout`` has them, and 1 for float observations.
-        to_play: ``int64[N]``, the seats to move.
-        seen: ``[N, F]``, what those see.
-        action_masks: ``int8[N, A]``, what they may do.
-        out: ``[2N, F + A]``.
-        live: ``bool[2N]``, which agents are to move.
-        no_mask: ``int8[A]``, scratch for masks of zeros.
-    """
-    memory, suits, history, scaled = layout
-    size = seen.shape[1]
-    for deal in range(len(records)):
-        for seat in range(2):
-            agent = 2 * deal + seat
-            is_live = seat == to_play[deal]
-            live[agent] = is_live
-            if is_live:
-                for feature in range(size):
-                    out[agent, feature] = seen[deal, feature]
-            else:
-                view = out[agent, :size]
-                encode(records[deal], codes, seat, memory, suits, history, scaled, view, no_mask)
-            for action in range(NUM_ACTIONS):
-                out[agent, size + action] = action_masks[deal, action] if is_live else 0
 
 
 class SchnapsenPufferEnv:
@@ -263,7 +219,7 @@ class SchnapsenPufferEnv:
         to_play = info["to_play"]
         np.multiply(np.arange(self.envs.num_envs), 2, out=self._movers)
         self._movers += to_play
-        _show_both(
+        show_both(
             self.envs.records,
             self.envs.rules.codes(),
             self._layout,
