@@ -534,6 +534,8 @@ def test_keys_that_cannot_be_guessed_must_be_there(key: str) -> None:
         ("trump=H leader=zero hands=-,-", "leader: 'zero' is not a whole number"),
         ("trump=H leader=0 hands=AHKHQ,-", "'Q' is not a card"),
         ("trump=H leader=0 hands=AH,- result=0/1", "is not winner/game_points/end_reason"),
+        ("trump=H leader=0 hands=AH,- at_close=0", "at_close='0' is not tricks/points or "),
+        ("trump=H leader=0 hands=AH,- at_close=0/0/0/9/77", "at_close='0/0/0/9/77' is not tricks"),
         ("trump=H leader=0", "the key 'hands' is missing"),
         ("", "the key 'trump' is missing"),
     ],
