@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schnapsen_env import RULES, Position, Rules, engine
-from schnapsen_env.cards import CARD_POINTS
+from schnapsen_env.actions import EXCHANGE
+from schnapsen_env.cards import CARD_POINTS, parse_card
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import observe
 from schnapsen_env.position import AtClose, EndReason, Result
@@ -743,3 +744,18 @@ def test_one_trick_at_the_closing_may_stand_for_more() -> None:
     assert Position.from_text(str(position)) == position
     with pytest.raises(ValueError, match="cannot have had 19 points"):
         Position.from_dict(closed | {"at_close": {"tricks": 1, "points": 19}})
+
+
+def test_a_known_jack_is_no_longer_in_the_hand_after_its_exchange() -> None:
+    """No play makes the trump jack known before its exchange, but a position may say that it is."""
+    rules = RULES["duel"]
+    position = Position.from_text(
+        "trump=H turned_up=KH leader=0 lead=TD hands=JCADJHJS,QDKDAHKSTS talon=JDQHQSTHQCASAC "
+        "card_points=14,0 tricks=1,0 known=JH,- last_trick=TCKC forehand=0"
+    )
+    record = engine.record_of(position, rules)
+    for action in (parse_card("QD"), EXCHANGE):
+        engine.apply(record, rules, action)
+    after = engine.position_of(record)
+    assert after.turned_up == parse_card("JH")
+    assert after.known == ((parse_card("KH"),), ())
