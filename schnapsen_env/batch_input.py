@@ -198,6 +198,19 @@ def row_seeds(
     ]
 
 
+def first_seed(seed: int | Sequence[int | None] | None) -> int | None:
+    """The first seed that is given, for what the rows share; None if none is.
+
+    Args:
+        seed: as for :func:`row_seeds`.
+
+    Raises:
+        TypeError: that seed is not an integer.
+    """
+    seeds = seed if isinstance(seed, Sequence | np.ndarray) else [seed]
+    return next((seed_number(one) for one in seeds if one is not None), None)
+
+
 # --------------------------------------------------------------------------------------- actions
 
 #: The largest action that compiled code can read; it is none.

@@ -367,8 +367,13 @@ def _parse_value(key: str, text: str) -> Any:
     if key in ("card_points", "tricks", "match_score"):
         return [_whole(key, part) for part in text.split(",")]
     if key == "at_close":
-        names = ("tricks", "points", "card_points")
-        return {name: _whole(key, part) for name, part in zip(names, text.split("/"), strict=False)}
+        names, counts = ("tricks", "points", "card_points"), text.split("/")
+        if len(counts) not in (2, 3):
+            raise ValueError(
+                f"position text: at_close={text!r} is not tricks/points or "
+                "tricks/points/card_points"
+            )
+        return {name: _whole(key, count) for name, count in zip(names, counts, strict=False)}
     if key == "result":
         parts = text.split("/")
         if len(parts) != 3:

@@ -268,8 +268,7 @@ def _check_tricks(position: Parts) -> None:
         if len(won[seat]) != 2 * tricks[seat]:
             _refuse(f"seat {seat} has {tricks[seat]} tricks and {len(won[seat])} cards in them")
         bonus = card_points[seat] - set_card_points(card_set(won[seat]))
-        most = MAX_LAST_TRICK_BONUS if _is_played_out(position) and seat == position.leader else 0
-        if not 0 <= bonus <= most:
+        if not 0 <= bonus <= _most_bonus(position, seat):
             _refuse(
                 f"the tricks of seat {seat} make {card_points[seat] - bonus} card points, "
                 f"not {card_points[seat]}"
@@ -278,6 +277,11 @@ def _check_tricks(position: Parts) -> None:
 
 def _is_played_out(position: Parts) -> bool:
     return not any(position.hands) and position.talon_state == "EXHAUSTED"
+
+
+def _most_bonus(position: Parts, seat: int) -> int:
+    """The most card points that no cards explain: what some rules give for the last trick."""
+    return MAX_LAST_TRICK_BONUS if _is_played_out(position) and seat == position.leader else 0
 
 
 def played_cards(position: Parts) -> int:
@@ -293,12 +297,13 @@ def split_won(position: Parts) -> Pair[tuple[int, ...]] | None:
     """The cards won by each seat: as given, or one division of the played cards that fits.
 
     None if no division of the played cards has the tricks and card points of the position, and the
-    last trick with the leader.
+    last trick with the leader. Points beyond those of the cards are a bonus for the last trick.
     """
     if position.won is not None:
         return position.won
     played = [card for card in range(NUM_CARDS) if played_cards(position) >> card & 1]
-    if sum(CARD_POINTS[card] for card in played) != sum(position.card_points):
+    bonus = sum(position.card_points) - sum(CARD_POINTS[card] for card in played)
+    if not 0 <= bonus <= _most_bonus(position, position.leader):
         return None
     last = position.last_trick or ()
     first_has = last if position.leader == 0 else ()
@@ -309,7 +314,8 @@ def split_won(position: Parts) -> Pair[tuple[int, ...]] | None:
             continue
         for (size, total), cards in list(reached.items()):
             reached.setdefault((size + 1, total + CARD_POINTS[card]), (*cards, card))
-    first = reached.get((2 * position.tricks[0], position.card_points[0]))
+    first_points = position.card_points[0] - (bonus if position.leader == 0 else 0)
+    first = reached.get((2 * position.tricks[0], first_points))
     if first is None:
         return None
     return first, tuple(card for card in played if card not in first)

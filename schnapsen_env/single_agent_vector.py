@@ -23,6 +23,7 @@ from schnapsen_env.batch import Actions, Rows, begin_rows
 from schnapsen_env.batch_input import (
     check_actions,
     check_reset_mask,
+    first_seed,
     row_seeds,
     whole_number,
 )
@@ -204,7 +205,8 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         """Begin a new episode in every row, or in those of ``options["reset_mask"]``.
 
         Args:
-            seed: row ``i`` gets ``seed + i``; or one seed (or None) a row.
+            seed: row ``i`` gets ``seed + i``; or one seed (or None) a row. The first that is given
+                also goes to the opponent's ``reset``, if it has one.
             options: ``reset_mask`` (``bool[N]``), and for the first deal of all rows ``deck``,
                 ``forehand`` or ``position`` as for the single environment.
 
@@ -219,11 +221,10 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         given_rows = options.pop("reset_mask", None)
         rows = check_reset_mask(given_rows, self.num_envs, is_dealt=self._records is not None)
         seeds = row_seeds(seed, self.num_envs, is_dealt=self._records is not None)
-        super().reset(seed=seed if isinstance(seed, int) else None)
-        if isinstance(seed, int) and callable(
-            reset_opponent := getattr(self.opponent, "reset", None)
-        ):
-            reset_opponent(seed)
+        first = first_seed(seed)
+        super().reset(seed=first)
+        if first is not None and callable(reset_opponent := getattr(self.opponent, "reset", None)):
+            reset_opponent(first)
         if options or self._records is None or any(one is not None for one in seeds):
             self._records = self._start_rows(rows, seeds, options)
         else:

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schnapsen_env import RULES, Position, Rules, engine
-from schnapsen_env.cards import CARD_POINTS
+from schnapsen_env.actions import EXCHANGE
+from schnapsen_env.cards import CARD_POINTS, parse_card
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import observe
 from schnapsen_env.position import AtClose, EndReason, Result
@@ -534,6 +535,8 @@ def test_keys_that_cannot_be_guessed_must_be_there(key: str) -> None:
         ("trump=H leader=zero hands=-,-", "leader: 'zero' is not a whole number"),
         ("trump=H leader=0 hands=AHKHQ,-", "'Q' is not a card"),
         ("trump=H leader=0 hands=AH,- result=0/1", "is not winner/game_points/end_reason"),
+        ("trump=H leader=0 hands=AH,- at_close=0", "at_close='0' is not tricks/points or "),
+        ("trump=H leader=0 hands=AH,- at_close=0/0/0/9/77", "at_close='0/0/0/9/77' is not tricks"),
         ("trump=H leader=0", "the key 'hands' is missing"),
         ("", "the key 'trump' is missing"),
     ],
@@ -660,15 +663,55 @@ def test_a_last_trick_without_won_goes_to_the_leader() -> None:
     for rules in ALL_RULES:
         for record in reached(rules, 1):
             position = engine.position_of(record)
-            given = {key: value for key, value in position.to_dict().items() if key != "won"}
-            if sum(position.card_points) > sum(map(sum, map(card_values, position.won or ()))):
-                continue  # a bonus for the last trick, which no cards explain
-            again = engine.position_of(engine.record_of(Position.from_dict(given), rules))
-            assert replace(again, won=None) == replace(position, won=None)
+            assert_read_back_without_won(position, rules)
 
 
-def card_values(cards: tuple[int, ...]) -> list[int]:
-    return [CARD_POINTS[card] for card in cards]
+def assert_read_back_without_won(position: Position, rules: Rules) -> None:
+    given = {key: value for key, value in position.to_dict().items() if key != "won"}
+    again = engine.position_of(engine.record_of(Position.from_dict(given), rules))
+    assert replace(again, won=None) == replace(position, won=None)
+
+
+def points_of_cards(position: Position) -> list[int]:
+    return [sum(CARD_POINTS[card] for card in cards) for cards in position.won or ()]
+
+
+def test_played_out_deals_with_a_bonus_read_back_without_won() -> None:
+    """The bonus for the last trick is in the leader's card points, and no cards explain it."""
+    leaders: set[int] = set()
+    for rules in (RULES["last_trick_ten"], ALL_RULES[-1]):
+        for record in finished(rules, 60, seed=5):
+            position = engine.position_of(record)
+            seat, cards = position.leader, points_of_cards(position)
+            if position.card_points[seat] > cards[seat]:
+                leaders.add(seat)
+                assert position.card_points[seat] == cards[seat] + rules.last_trick_bonus
+                assert_read_back_without_won(position, rules)
+    assert leaders == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("tricks", "card_points", "fits"),
+    [
+        ([0, 10], [0, 120], True),
+        ([0, 10], [0, 140], True),
+        ([0, 10], [0, 141], False),
+        ([0, 10], [0, 119], False),
+        ([0, 10], [10, 120], False),
+    ],
+)
+def test_a_bonus_without_won_is_the_leaders_and_at_most_20(
+    tricks: list[int], card_points: list[int], fits: bool
+) -> None:
+    played_out = PLAYED_OUT | {"card_points": card_points, "tricks": tricks}
+    del played_out["won"]
+    if fits:
+        position = Position.from_dict(played_out)
+        record = engine.record_of(position, RULES["last_trick_ten"])
+        assert points_of_cards(engine.position_of(record)) == [0, 120]
+    else:
+        with pytest.raises(ValueError, match="no 0 and 10 tricks of the cards played make"):
+            Position.from_dict(played_out)
 
 
 def test_what_is_no_dict_and_no_text_is_refused_by_type() -> None:
@@ -701,3 +744,18 @@ def test_one_trick_at_the_closing_may_stand_for_more() -> None:
     assert Position.from_text(str(position)) == position
     with pytest.raises(ValueError, match="cannot have had 19 points"):
         Position.from_dict(closed | {"at_close": {"tricks": 1, "points": 19}})
+
+
+def test_a_known_jack_is_no_longer_in_the_hand_after_its_exchange() -> None:
+    """No play makes the trump jack known before its exchange, but a position may say that it is."""
+    rules = RULES["duel"]
+    position = Position.from_text(
+        "trump=H turned_up=KH leader=0 lead=TD hands=JCADJHJS,QDKDAHKSTS talon=JDQHQSTHQCASAC "
+        "card_points=14,0 tricks=1,0 known=JH,- last_trick=TCKC forehand=0"
+    )
+    record = engine.record_of(position, rules)
+    for action in (parse_card("QD"), EXCHANGE):
+        engine.apply(record, rules, action)
+    after = engine.position_of(record)
+    assert after.turned_up == parse_card("JH")
+    assert after.known == ((parse_card("KH"),), ())

@@ -580,6 +580,28 @@ def test_vector_seeds() -> None:
         first.reset(options=[1])  # pyright: ignore[reportArgumentType] - which is the fault
 
 
+@pytest.mark.parametrize(
+    ("seed", "given"),
+    [
+        (5, [5]),
+        (np.int64(5), [5]),
+        ([5, 6], [5]),
+        (np.array([5, 6]), [5]),
+        ([None, 6], [6]),
+        (None, []),
+        ([None, None], []),
+    ],
+)
+def test_vector_seeds_reach_the_opponent_in_every_form(seed: Any, given: list[int]) -> None:
+    opponent = Lowest()
+    vector: Any = gymnasium.make_vec(NAME, num_envs=2, opponent=opponent)
+    vector.reset(seed=seed)
+    assert opponent.seeds == given
+    assert all(type(one) is int for one in opponent.seeds)
+    vector.reset()
+    assert opponent.seeds == given
+
+
 def test_vector_steps_that_are_refused_change_nothing() -> None:
     vector = SchnapsenOpponentVectorEnv(3, illegal_action="raise", seat=0)
     with pytest.raises(ResetNeeded, match=r"call reset\(\)"):

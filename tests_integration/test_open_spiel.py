@@ -406,6 +406,23 @@ def test_agents_made_of_bots_repeat_themselves_and_take_batches() -> None:
     assert batches[0].tolist() == batches[1].tolist()
 
 
+@pytest.mark.parametrize("seed", [7, 2**40 + 7, -7])
+def test_agents_made_of_bots_repeat_themselves_after_a_reset(seed: int) -> None:
+    env = schnapsen_v0.raw_env(rules="duel")
+    env.reset(seed=4)
+    seen = env.observe(env.agent_selection)
+    observations = np.stack([seen["observation"]] * 12)
+    masks = np.stack([seen["action_mask"]] * 12)
+    agent = ismcts_agent("duel", seed=seed, simulations=3)
+    fresh = agent.act_batch(observations, masks).tolist()
+    assert len(set(fresh)) > 1
+    for _ in range(2):
+        agent.reset(seed)
+        assert agent.act_batch(observations, masks).tolist() == fresh
+    agent.reset(seed + 1)
+    assert agent.act_batch(observations, masks).tolist() != fresh
+
+
 def test_a_bot_shown_an_observation_sees_nothing_of_the_true_hidden_cards() -> None:
     """Two deals that look the same to the player give the bot the same states."""
 

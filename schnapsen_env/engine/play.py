@@ -378,7 +378,8 @@ def exchange_jack(record: Record) -> None:
     turned_up = record[r.TURNED_UP]
     trump_jack = NUM_RANKS * record[r.TRUMP] + JACK
     record[r.HAND + seat] = (record[r.HAND + seat] & ~(1 << trump_jack)) | 1 << turned_up
-    record[r.KNOWN + seat] |= 1 << turned_up
+    # (No play makes the jack a known card before its exchange, but a position may say it is.)
+    record[r.KNOWN + seat] = (record[r.KNOWN + seat] & ~(1 << trump_jack)) | 1 << turned_up
     record[r.TURNED_UP] = trump_jack
 
 

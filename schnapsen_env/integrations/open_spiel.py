@@ -533,7 +533,8 @@ class BotAgent:
     looks at hidden cards sees nothing true. The state has no OpenSpiel history.
 
     Args:
-        bot: a bot that answers from the state alone, and at either seat.
+        bot: a bot that answers from the state alone, and at either seat. If it has
+            ``reseed(seed)``, :meth:`reset` calls that.
         game: the game that the bot was made for, and whose rules are played.
         seed: where the random choice of hidden cards starts.
 
@@ -547,11 +548,13 @@ class BotAgent:
             raise TypeError(_refusal(type(bot).__name__))
         self.bot = bot
         self.game = game
-        self.reset(seed)
+        self._sampled = engine.new_record(seed)
 
     def reset(self, seed: int) -> None:
-        """Choose hidden cards from the beginning of the stream of ``seed``."""
+        """Begin the random choices anew: those of hidden cards, and the bot's by its ``reseed``."""
         self._sampled = engine.new_record(seed)
+        if callable(reseed := getattr(self.bot, "reseed", None)):
+            reseed(seed)
 
     def act(self, observation: npt.NDArray[Any], action_mask: npt.NDArray[np.int8]) -> int:
         """The bot's action for one observation ``[F]`` of the default layout and mask ``[27]``.
@@ -596,7 +599,13 @@ def ismcts_bot(simulations: int = 100, seed: int = 0, exploration: float = 2.0) 
     """
     ismcts: Any = require("open_spiel.python.algorithms.ismcts", "openspiel")
     mcts: Any = require("open_spiel.python.algorithms.mcts", "openspiel")
-    chance = np.random.RandomState(seed)
+    chance = np.random.RandomState()
+
+    def reseed(seed: int) -> None:
+        low, high = seed % 2**32, seed % 2**64 >> 32  # RandomState takes words of 32 bits
+        chance.seed([low, high] if high else low)
+
+    reseed(seed)
 
     class Search(ismcts.ISMCTSBot):
         """Each search starts from nothing, so there is nothing to do before a deal."""
@@ -606,6 +615,10 @@ def ismcts_bot(simulations: int = 100, seed: int = 0, exploration: float = 2.0) 
 
         def restart_at(self, state: Any) -> None:  # noqa: ARG002 - OpenSpiel's signature
             self.reset()
+
+        def reseed(self, seed: int) -> None:
+            """Begin the random choices anew, as those of a bot made with ``seed``."""
+            reseed(seed)
 
     bot: Any = Search(
         game=None,
