@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
+from agents.inputs import checked_inputs
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.observation import (
@@ -171,7 +172,8 @@ class ExportedAgent(ABC):
         """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
 
         Raises:
-            ValueError: a shape is wrong, or the mask allows nothing.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or the mask allows nothing.
         """
         return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
@@ -179,7 +181,8 @@ class ExportedAgent(ABC):
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
-            ValueError: a shape is wrong, or a mask allows nothing.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
         inputs, masks, orders = self._renamed(observations, action_masks)
         if not len(inputs):
@@ -214,19 +217,7 @@ class ExportedAgent(ABC):
         return probs, values
 
     def _renamed(self, observations: Any, action_masks: Any) -> tuple[Floats, Masks, Actions]:
-        # The compiled code is made for contiguous, writable arrays of these types and no others.
-        given: Floats = np.require(observations, np.float32, ["C", "W"])
-        masks: Masks = np.require(action_masks, np.int8, ["C", "W"])
-        if given.ndim != 2 or given.shape[1] != DEFAULT_LAYOUT.size:
-            raise ValueError(
-                f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "
-                f"but the observations have the shape {given.shape}"
-            )
-        if masks.shape != (len(given), NUM_ACTIONS):
-            raise ValueError(
-                f"{len(given)} observations need masks of shape ({len(given)}, {NUM_ACTIONS}), "
-                f"not {masks.shape}"
-            )
+        given, masks = checked_inputs("exported", observations, action_masks)
         inputs, renamed_masks = np.empty_like(given), np.empty_like(masks)
         orders = np.empty(len(given), dtype=np.int64)
         rename_rows(given, masks, self._suits_code, inputs, renamed_masks, orders)

@@ -14,16 +14,16 @@ Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from agents.inputs import checked_inputs
 from agents.ppo.checkpoint import Weights, check_rules, find_checkpoint, layer_name, read_checkpoint
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.observation import Layout, action_in_natural_order, relabel
-from schnapsen_env.opponents import check_observations
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
@@ -186,7 +186,7 @@ class PPOAgent:
             TypeError: an array is of another kind.
             ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
-        inputs, masks = _checked(observations, action_masks)
+        inputs, masks = checked_inputs("ppo", observations, action_masks)
         noise = _NO_NOISE
         if self.sample:
             noise = self._chance.gumbel(size=masks.shape).astype(np.float32)
@@ -207,23 +207,17 @@ class PPOAgent:
 
         Raises:
             TypeError: an array is of another kind.
-            ValueError: a shape or a number is wrong.
+            ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
-        inputs, masks = _checked(observations, action_masks)
+        inputs, masks = checked_inputs("ppo", observations, action_masks)
+        nothing = ~masks.any(axis=1)
+        if nothing.any():
+            raise ValueError(f"the mask of position {int(nothing.argmax())} allows no action")
         outputs = np.empty((len(inputs), NUM_ACTIONS + 1), dtype=np.float32)
         compute_outputs(inputs, masks, self._suits_code, self._matrices, self._biases, outputs)
         logits = np.where(masks != 0, outputs[:, :NUM_ACTIONS], -np.inf)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True), outputs[:, NUM_ACTIONS]
-
-
-def _checked(observations: Any, action_masks: Any) -> tuple[Floats, npt.NDArray[np.int8]]:
-    given, given_masks = np.asarray(observations), np.asarray(action_masks)
-    check_observations("ppo", given, given_masks)
-    # The compiled code is made for contiguous, writable arrays of these types and no others.
-    inputs: Floats = np.require(given, np.float32, ["C", "W"])
-    masks: npt.NDArray[np.int8] = np.require(given_masks, np.int8, ["C", "W"])
-    return inputs, masks
 
 
 _SWITCHES: Final = {"true": True, "false": False, True: True, False: False}

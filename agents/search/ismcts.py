@@ -220,6 +220,8 @@ class ISMCTSAgent(SearchAgent):
             unknown, or ``exploration`` not a positive number.
     """
 
+    name = "ismcts"
+
     def __init__(
         self,
         rules: str | Rules = "pagat_auto",

@@ -111,6 +111,7 @@ class RdeepAgent(SearchAgent):
             1-256.
     """
 
+    name = "rdeep"
     rows_at_once = 16
 
     def __init__(
