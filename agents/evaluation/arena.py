@@ -26,6 +26,7 @@ from schnapsen_env import engine
 from schnapsen_env.actions import EXCHANGE, NUM_ACTIONS, action_text
 from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.compiled import compiled
+from schnapsen_env.integers import as_integer
 from schnapsen_env.observation import DEFAULT_LAYOUT, encode
 from schnapsen_env.rules import Rules, resolve_rules
 from schnapsen_env.view import event
@@ -342,8 +343,10 @@ def prepare(
     chosen = resolve_rules(rules)
     if episode not in EPISODES:
         raise ValueError(f"unknown episode {episode!r}: choose one of {', '.join(EPISODES)}")
+    deals = _whole("deals", deals)
     if deals < 2:
         raise ValueError(f"deals={deals} gives no interval: play 2 or more")
+    seed = _whole("seed", seed)
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: choose 0 or more")
     # 32 bits, which every random generator takes as its seed.
@@ -359,6 +362,13 @@ def prepare(
         pairs=deals,
         seed=seed,
     )
+
+
+def _whole(name: str, value: object) -> int:
+    number = as_integer(value)
+    if number is None:
+        raise ValueError(f"{name}={value!r} is not a whole number: pass an int")
+    return number
 
 
 def _named(given: str | object, name: str, rules: Rules, seed: int) -> tuple[str, Agent]:
@@ -388,9 +398,13 @@ def play(
         watchers: told of every decision; they change nothing about the result.
 
     Raises:
+        ValueError: ``pairs_at_once`` is not a whole number from 1.
         AgentError: an agent raises an error, which is then the cause of this one, or answers with
             something that is no legal action.
     """
+    pairs_at_once = _whole("pairs_at_once", pairs_at_once)
+    if pairs_at_once < 1:
+        raise ValueError(f"pairs_at_once={pairs_at_once} plays nothing: choose 1 or more")
     players = (
         Player("A", contest.specs[0], contest.agents[0]),
         Player("B", contest.specs[1], contest.agents[1]),
