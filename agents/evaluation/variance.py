@@ -32,7 +32,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import reset_agent
 from agents.evaluation.arena import Contest, Ints, Player, Table, ask
 from agents.evaluation.statistics import Mean, mean_interval
 from schnapsen_env import engine
@@ -316,7 +315,7 @@ class OwnLuckWatcher(LuckWatcher):
         # A third and a fourth stream, so that a playout does not repeat the play.
         seeds = np.random.SeedSequence(contest.seed).generate_state(4)[2:]
         for player, seed in zip(players, seeds, strict=True):
-            reset_agent(player.agent, int(seed))
+            player.reset(int(seed))
         columns = self._events.columns()
         step = max(1, _AT_ONCE // self.playouts)
         for first in range(0, len(columns[0]), step):
