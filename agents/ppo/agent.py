@@ -20,7 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.inputs import checked_inputs
-from agents.ppo.checkpoint import Weights, check_rules, find_checkpoint, layer_name, read_checkpoint
+from agents.options import check_rules, read_switches
+from agents.ppo.checkpoint import Weights, find_checkpoint, layer_name, read_checkpoint
+from agents.ppo.errors import CheckpointError
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.observation import Layout, action_in_natural_order, relabel
@@ -220,9 +222,6 @@ class PPOAgent:
         return odds / odds.sum(axis=1, keepdims=True), outputs[:, NUM_ACTIONS]
 
 
-_SWITCHES: Final = {"true": True, "false": False, True: True, False: False}
-
-
 def load_agent(
     path: str | Path, rules: str | Rules = "pagat_auto", seed: int = 0, **options: str | bool
 ) -> PPOAgent:
@@ -240,17 +239,10 @@ def load_agent(
             was trained under other rules. No code of a file is ever run.
         ValueError: an unknown option or value.
     """
-    switches = {"sample": False, "any_rules": False}
-    for name, value in options.items():
-        if name not in switches:
-            known = ", ".join([*switches, "endgame"])
-            raise ValueError(f"ppo has no option {name!r}: it takes {known}")
-        if value not in _SWITCHES:
-            raise ValueError(f"the option {name} is true or false, not {value!r}")
-        switches[name] = _SWITCHES[value]
+    sample, any_rules = read_switches("ppo", options, ("endgame",))
     folder = find_checkpoint(Path(path))
     info, weights = read_checkpoint(folder)
-    if not switches["any_rules"]:
-        check_rules(info, resolve_rules(rules), folder)
+    if not any_rules:
+        check_rules(info.rules, resolve_rules(rules), folder, CheckpointError)
     layout = Layout(suits=info.suits)  # pyright: ignore[reportArgumentType] - checked on reading
-    return PPOAgent(weights, layout, sample=switches["sample"], seed=seed)
+    return PPOAgent(weights, layout, sample=sample, seed=seed)
