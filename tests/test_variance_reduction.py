@@ -140,21 +140,12 @@ def test_the_agents_own_playouts_tell_more() -> None:
 
 
 def test_an_error_in_reset_before_the_own_playouts_says_whose_it_is() -> None:
-    class Once(RandomOpponent):
-        """Can be reset once, for the play, and not again for the playouts."""
+    class Worn(RandomOpponent):
+        def reset(self, seed: int | None = None) -> None:  # noqa: ARG002 - as every agent's
+            raise RuntimeError("worn out")
 
-        resets = 0
-
-        def reset(self, seed: int | None = None) -> None:
-            self.resets += 1
-            if self.resets > 1:
-                raise RuntimeError("worn out")
-            super().reset(seed)
-
-    contest = prepare("random", Once(), deals=2)
-    watcher = OwnLuckWatcher(contest, playouts=1)
-    play(contest, watchers=[watcher])
-    with pytest.raises(AgentError, match=r"agent B \(Once\) has failed in reset .*worn out"):
+    watcher = OwnLuckWatcher(prepare("random", Worn(), deals=100), playouts=1)
+    with pytest.raises(AgentError, match=r"agent B \(Worn\) has failed in reset .*worn out"):
         watcher.finish()
 
 
