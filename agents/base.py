@@ -192,6 +192,7 @@ def load(spec: str, rules: str | Rules = "pagat_auto", seed: int = 0) -> Agent:
     Args:
         spec: ``"random"``, ``"heuristic"``, ``"rdeep:samples=16,depth=4"``,
             ``"pimc:worlds=20"``, ``"ismcts:iterations=1000"``, ``"ppo:path/to/checkpoint"``,
+            ``"rllib:path/to/checkpoint"``, ``"onnx:file.onnx"``, ``"torchscript:file.pt"``,
             ``"python:module:Class"``; docs/agents.md has all options.
         rules: the rule set to be played, a name of ``RULES`` or a ``Rules`` object.
         seed: where the agent's own randomness starts.

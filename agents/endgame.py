@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from agents.base import ActionMask, Actions, Agent, Observation, as_agent, reset_agent
-from agents.search.base import Ints, check_inputs, complaint
+from agents.inputs import checked_inputs
+from agents.search.base import Ints, complaint
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled_apart
@@ -76,7 +77,8 @@ class ExactEndgame:
         """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
 
         Raises:
-            ValueError: see :meth:`act_batch`.
+            TypeError: see :meth:`act_batch`.
+            ValueError: likewise.
         """
         return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
@@ -84,10 +86,11 @@ class ExactEndgame:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
-            ValueError: an array is not of the default layout, or the observation or mask of an
+            TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
+            ValueError: a shape or a number is wrong, likewise; or the observation or mask of an
                 exhausted phase is not that of the rules. What the agent itself raises.
         """
-        inputs, masks = check_inputs(observations, action_masks)
+        inputs, masks = checked_inputs("endgame", observations, action_masks)
         masks = masks.copy()
         errors = np.empty(len(inputs), dtype=np.int64)
         space = new_workspace(_TABLE_BITS)

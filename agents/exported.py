@@ -13,13 +13,14 @@ import importlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from agents.inputs import checked_inputs
+from agents.options import check_rules, first_line, read_switches
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.observation import (
@@ -42,8 +43,6 @@ METADATA_KEY: Final = "schnapsen_env"
 INPUTS: Final = ("observation", "action_mask")
 OUTPUTS: Final = ("log_probs", "value")
 
-#: Rules that a single deal does not depend on: a network may play under others.
-_NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
 _NEEDED: Final = ("format", "layout_version", "suits", "memory", "history", "features", "rules")
 
 
@@ -85,25 +84,6 @@ def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
     if metadata["suits"] not in SUIT_ORDERS:
         raise ExportError(f"{path}: suits={metadata['suits']!r} is unknown")
     return metadata
-
-
-def check_rules(metadata: Mapping[str, Any], rules: Rules, path: Path) -> None:
-    """Refuse a network that was trained under rules that play a deal differently.
-
-    Raises:
-        ExportError: a rule differs; the message names it.
-    """
-    trained: Mapping[str, Any] = metadata["rules"]
-    differing = [
-        f"{name}={trained.get(name, 'unknown')!r} instead of {value!r}"
-        for name, value in asdict(rules).items()
-        if name not in _NOT_OF_A_DEAL and trained.get(name, "unknown") != value
-    ]
-    if differing:
-        raise ExportError(
-            f"{path} was trained under the rules {trained.get('name', 'unknown')!r}, not "
-            f"{rules.name!r} ({', '.join(differing)}); the option any_rules=true plays it anyway"
-        )
 
 
 @compiled
@@ -171,7 +151,8 @@ class ExportedAgent(ABC):
         """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
 
         Raises:
-            ValueError: a shape is wrong, or the mask allows nothing.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or the mask allows nothing.
         """
         return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
@@ -179,7 +160,8 @@ class ExportedAgent(ABC):
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
-            ValueError: a shape is wrong, or a mask allows nothing.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
         inputs, masks, orders = self._renamed(observations, action_masks)
         if not len(inputs):
@@ -214,19 +196,7 @@ class ExportedAgent(ABC):
         return probs, values
 
     def _renamed(self, observations: Any, action_masks: Any) -> tuple[Floats, Masks, Actions]:
-        # The compiled code is made for contiguous, writable arrays of these types and no others.
-        given: Floats = np.require(observations, np.float32, ["C", "W"])
-        masks: Masks = np.require(action_masks, np.int8, ["C", "W"])
-        if given.ndim != 2 or given.shape[1] != DEFAULT_LAYOUT.size:
-            raise ValueError(
-                f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "
-                f"but the observations have the shape {given.shape}"
-            )
-        if masks.shape != (len(given), NUM_ACTIONS):
-            raise ValueError(
-                f"{len(given)} observations need masks of shape ({len(given)}, {NUM_ACTIONS}), "
-                f"not {masks.shape}"
-            )
+        given, masks = checked_inputs("exported", observations, action_masks)
         inputs, renamed_masks = np.empty_like(given), np.empty_like(masks)
         orders = np.empty(len(given), dtype=np.int64)
         rename_rows(given, masks, self._suits_code, inputs, renamed_masks, orders)
@@ -258,7 +228,7 @@ class OnnxAgent(ExportedAgent):
             )
         except Exception as error:
             # The runtime's own exceptions have no common class but this one.
-            raise ExportError(f"{path} is damaged or no ONNX file: {_first_line(error)}") from error
+            raise ExportError(f"{path} is damaged or no ONNX file: {first_line(error)}") from error
         text = self._session.get_modelmeta().custom_metadata_map.get(METADATA_KEY)
         metadata = parse_metadata(text, path)
         names = (
@@ -305,7 +275,7 @@ class TorchScriptAgent(ExportedAgent):
                 self._module: Any = self._torch.jit.load(blob, "cpu", _extra_files=extra)
         except (RuntimeError, ValueError) as error:
             raise ExportError(
-                f"{path} is damaged or no TorchScript file: {_first_line(error)}"
+                f"{path} is damaged or no TorchScript file: {first_line(error)}"
             ) from error
         text: str | bytes = extra[METADATA_KEY]
         if isinstance(text, bytes):
@@ -329,14 +299,6 @@ def _read(path: Path) -> bytes:
         raise ExportError(f"cannot read {path}: {error.strerror}") from error
 
 
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines or [type(error).__name__])[0]
-
-
-_SWITCHES: Final = {"true": True, "false": False, True: True, False: False}
-
-
 def load_exported(
     make: Callable[..., ExportedAgent],
     path: str | Path,
@@ -358,14 +320,8 @@ def load_exported(
         ExportError: the file cannot be used, or was trained under other rules.
         ValueError: an unknown option or value.
     """
-    switches = {"sample": False, "any_rules": False}
-    for name, value in options.items():
-        if name not in switches:
-            raise ValueError(f"there is no option {name!r}: known are {', '.join(switches)}")
-        if value not in _SWITCHES:
-            raise ValueError(f"the option {name} is true or false, not {value!r}")
-        switches[name] = _SWITCHES[value]
-    agent = make(Path(path), sample=switches["sample"], seed=seed)
-    if not switches["any_rules"]:
-        check_rules(agent.metadata, resolve_rules(rules), Path(path))
+    sample, any_rules = read_switches("an exported agent", options)
+    agent = make(Path(path), sample=sample, seed=seed)
+    if not any_rules:
+        check_rules(agent.metadata["rules"], resolve_rules(rules), Path(path), ExportError)
     return agent

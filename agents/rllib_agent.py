@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agents.inputs import checked_inputs
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.integrations import rllib
 from schnapsen_env.observation import (
@@ -88,21 +89,22 @@ class RLlibAgent:
 
     def act(self, observation: Floats, action_mask: Mask) -> int:
         """The action for one position: ``float32[F]`` and ``int8[A]`` to an id in 0-26."""
-        return int(self.act_batch(observation[None], action_mask[None])[0])
+        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
     def act_batch(self, observations: Floats, action_masks: Mask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, A]`` to ``int64[N]``.
 
         Raises:
-            ValueError: nothing is legal in some row.
+            TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
+            ValueError: a shape or a number is wrong, likewise; or nothing is legal in some row.
         """
-        if not action_masks.any(axis=1).all():
+        given, given_masks = checked_inputs("rllib", observations, action_masks)
+        if not given_masks.any(axis=1).all():
             raise ValueError("an action mask is all zeros: ask an agent only when it is to move")
-        seen = np.empty(observations.shape, dtype=np.float32)
-        masks = np.empty(action_masks.shape, dtype=np.int8)
+        seen, masks = np.empty_like(given), np.empty_like(given_masks)
         orders = [
             relabel(observation, mask, self._suits_code, seen[row], masks[row])
-            for row, (observation, mask) in enumerate(zip(observations, action_masks, strict=True))
+            for row, (observation, mask) in enumerate(zip(given, given_masks, strict=True))
         ]
         logits = self._logits(seen, masks)
         if self._sample:  # the largest logit with Gumbel noise is a sample of the policy

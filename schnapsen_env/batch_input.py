@@ -5,7 +5,6 @@ Letters in shapes: N rows.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -16,6 +15,7 @@ from gymnasium.error import ResetNeeded
 from schnapsen_env.batch import Actions, Outputs, Rows
 from schnapsen_env.cards import NUM_CARDS
 from schnapsen_env.episode import random_seed, seed_number
+from schnapsen_env.integers import as_integer
 from schnapsen_env.kept_state import form_of
 
 #: The arrays that a caller may provide, and the field of :class:`~schnapsen_env.batch.Outputs` that
@@ -44,11 +44,8 @@ def whole_number(name: str, value: Any) -> int:
     Raises:
         ValueError: it is not; the message has the ``name`` of the argument.
     """
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1 or isinstance(value, bool):
+    number = as_integer(value)
+    if number is None or number < 1:
         raise ValueError(f"{name} is a whole number from 1, not {value!r}")
     return number
 

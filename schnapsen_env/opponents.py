@@ -58,8 +58,11 @@ class RandomOpponent:
         """A random legal action.
 
         Raises:
-            ValueError: nothing is legal.
+            TypeError: the mask is neither of integers nor of bools.
+            ValueError: the mask has another shape or other entries than 0 and 1; or nothing is
+                legal.
         """
+        _check_masks("random", np.asarray(action_mask)[None])
         legal = np.flatnonzero(action_mask)
         if legal.size == 0:
             raise ValueError(_NOTHING_LEGAL)
@@ -73,8 +76,11 @@ class RandomOpponent:
         """Random legal actions, ``int64[N]``, for masks ``[N, 27]``.
 
         Raises:
-            ValueError: nothing is legal in some row.
+            TypeError: the masks are neither integers nor bools.
+            ValueError: the masks have another shape or other entries than 0 and 1; or nothing is
+                legal in some row.
         """
+        _check_masks("random", np.asarray(action_masks))
         running = np.cumsum(action_masks != 0, axis=1, dtype=np.int64)
         legal = running[:, -1]
         if (legal == 0).any():
@@ -101,11 +107,12 @@ def check_observations(
 
     Args:
         player: what the player is called in an error.
-        observations: ``[N, F]`` of the default layout, of a float type.
-        action_masks: ``[N, 27]``, integers or bools.
+        observations: ``[N, F]`` of the default layout, float32 or float64.
+        action_masks: ``[N, 27]``, integers or bools, 0 or 1.
 
     Raises:
-        ValueError: a shape is wrong, or a number is not in [0, 1]: the first such is named.
+        ValueError: a shape is wrong, a number is not in [0, 1], or an entry of a mask is neither 0
+            nor 1: the first such is named.
         TypeError: the observations are not floats (those of a batch made with ``dtype=np.uint8``
             hold other numbers), or the masks neither integers nor bools.
     """
@@ -118,25 +125,45 @@ def check_observations(
             f"layout, without history) and masks of shape [N, {NUM_ACTIONS}], or one of each, "
             f"not {shapes[0]} and {shapes[1]}"
         )
-    if observations.dtype.kind != "f":
+    if observations.dtype not in (np.float32, np.float64):
         raise TypeError(
             f"the {player} player takes observations of dtype float32, not {observations.dtype}: "
             "make the environment with dtype=np.float32"
+        )
+    if not _are_unit(observations):
+        row, column = _first_outside(observations)
+        raise ValueError(
+            f"the {player} player was shown observations[{row}, {column}] ({_field_at(column)}) = "
+            f"{observations[row, column]}, which is not in [0, 1]: show it what the environment "
+            "gives, unchanged"
+        )
+    _check_masks(player, action_masks)
+
+
+def _check_masks(player: str, action_masks: npt.NDArray[Any]) -> None:
+    """The part of :func:`check_observations` that is about the masks."""
+    if action_masks.ndim != 2 or action_masks.shape[1] != NUM_ACTIONS:
+        raise ValueError(
+            f"the {player} player takes masks of shape [N, {NUM_ACTIONS}], or one of "
+            f"{NUM_ACTIONS}, not {action_masks.shape}"
         )
     if action_masks.dtype.kind not in "iub":
         raise TypeError(
             f"the {player} player takes action masks of dtype int8, not {action_masks.dtype}"
         )
-    for name, numbers in (("observations", observations), ("action_masks", action_masks)):
-        if not _are_unit(numbers):
-            row, column = np.argwhere(~((numbers >= 0) & (numbers <= 1)))[0].tolist()
-            entry = f"{name}[{row}, {column}]"
-            if name == "observations":
-                entry += f" ({_field_at(column)})"
-            raise ValueError(
-                f"the {player} player was shown {entry} = {numbers[row, column]}, which is not in "
-                "[0, 1]: show it what the environment gives, unchanged"
-            )
+    if not _are_unit(action_masks):  # integers in [0, 1] are 0 and 1
+        row, column = _first_outside(action_masks)
+        raise ValueError(
+            f"the {player} player was shown action_masks[{row}, {column}] = "
+            f"{action_masks[row, column]}, which is neither 0 nor 1: show it what the environment "
+            "gives, unchanged"
+        )
+
+
+def _first_outside(numbers: npt.NDArray[Any]) -> tuple[int, int]:
+    """Row and column of the first number that is not in [0, 1]."""
+    row, column = np.argwhere(~((numbers >= 0) & (numbers <= 1)))[0]
+    return int(row), int(column)
 
 
 def _field_at(column: int) -> str:

@@ -430,6 +430,21 @@ def test_an_error_inside_an_agent_says_whose_it_is_and_stays_the_cause() -> None
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
+@pytest.mark.parametrize("value", [10.5, "10", True, None])
+@pytest.mark.parametrize("name", ["deals", "seed"])
+def test_numbers_that_are_not_whole_are_refused_by_name(name: str, value: Any) -> None:
+    with pytest.raises(ValueError, match=rf"{name}={value!r} is not a whole number"):
+        prepare("random", "random", **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "plays nothing"), (-3, "plays nothing"), (2.5, "not a whole number")]
+)
+def test_a_batch_needs_a_pair(number: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=rf"pairs_at_once={number} .*{words}"):
+        play(prepare("random", "random", deals=2), pairs_at_once=number)
+
+
 # --------------------------------------------------------------------------------- command line
 
 

@@ -382,6 +382,29 @@ def test_numbers_that_no_environment_shows_are_refused_by_entry() -> None:
             player.act(wrong, mask)
 
 
+def test_the_random_player_takes_masks_of_0_and_1_only() -> None:
+    player = RandomOpponent(1)
+    observation = np.zeros(BASE_SIZE, np.float32)
+    for entry in (-1, 2, 256):
+        mask: Any = np.ones(27, np.int64)
+        mask[4] = entry
+        with pytest.raises(ValueError, match=rf"random .*\[0, 4\] = {entry}, .* 0 nor"):
+            player.act(observation, mask)
+        with pytest.raises(ValueError, match=rf"random .*\[1, 4\] = {entry}, .* 0 nor"):
+            player.act_batch(np.stack([observation] * 2), np.stack([np.ones(27, np.int64), mask]))
+    halves: Any = np.full(27, 0.5)
+    with pytest.raises(TypeError, match="action masks of dtype int8, not float64"):
+        player.act(observation, halves)
+    with pytest.raises(ValueError, match=r"random player takes masks of shape \[N, 27\]"):
+        player.act(observation, np.ones(28, np.int8))
+
+
+def test_floats_that_compiled_code_cannot_read_are_refused() -> None:
+    short: Any = np.zeros(BASE_SIZE, np.float16)
+    with pytest.raises(TypeError, match="dtype float32, not float16"):
+        HeuristicOpponent().act(short, np.ones(27, np.int8))
+
+
 def test_make_opponent_names_what_it_knows() -> None:
     with pytest.raises(ValueError, match="'random', 'heuristic'"):
         make_opponent("stockfish")

@@ -199,6 +199,10 @@ def test_wrong_shapes_and_empty_masks_are_refused() -> None:
     (shown, *_) = next(play_both("natural"))
     with pytest.raises(ValueError, match="position 0 allows no action"):
         agent.act(shown["observation"][0], np.zeros(NUM_ACTIONS, dtype=np.int8))
+    masks = shown["action_mask"].copy()
+    masks[1] = 0
+    with pytest.raises(ValueError, match="position 1 allows no action"):
+        agent.evaluate(shown["observation"], masks)
 
 
 def test_numbers_that_no_environment_shows_are_refused_by_entry() -> None:

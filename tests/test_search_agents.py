@@ -338,15 +338,28 @@ def test_other_observations_are_refused(spec: str) -> None:
     records = [record for record in positions(rules, 6, seed=1) if record[r.TRICKS :][:2].sum() > 1]
     record = records[0]
     seat = int(record[r.TO_MOVE])
-    agent = agents.load(spec, rules=rules)
+    agent: Any = agents.load(spec, rules=rules)
     observation, mask = observe(record, rules.codes(), seat)
     agent.act(observation, mask)
-    with pytest.raises(ValueError, match="of type uint8"):
+    with pytest.raises(TypeError, match="dtype float32, not uint8"):
         agent.act(observation.astype(np.uint8), mask)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ValueError, match=r"default layout has \d+ features"):
+    with pytest.raises(ValueError, match=f"the {agent.name} player takes observations of shape"):
         agent.act(observation[:-1], mask)
-    with pytest.raises(ValueError, match=r"need masks of shape \(1, 27\)"):
+    with pytest.raises(ValueError, match=r"masks of shape \[N, 27\]"):
         agent.act(observation, mask[:20])
+    for number in (np.nan, 5.0):
+        spoilt = observation.copy()
+        spoilt[3] = number
+        with pytest.raises(ValueError, match=rf"{agent.name} .* observations\[0, 3\] \(hand\) = "):
+            agent.act(spoilt, mask)
+    for entry in (-1, 2, 256):  # 256 would be 0 in int8
+        wide: Any = mask.astype(np.int64)
+        wide[5] = entry
+        with pytest.raises(ValueError, match=rf"action_masks\[0, 5\] = {entry}, .* 0 nor 1"):
+            agent.act(observation, wide)
+    floats: Any = mask.astype(np.float32)
+    with pytest.raises(TypeError, match="action masks of dtype int8, not float32"):
+        agent.act(observation, floats)
     with pytest.raises(ValueError, match="no deal looks like the observation of position 0"):
         agent.act(*observe(record, rules.codes(), seat, Layout(memory="none")))
     with pytest.raises(ValueError, match="allows no action"):
@@ -354,6 +367,13 @@ def test_other_observations_are_refused(spec: str) -> None:
     shown = seen(records, rules)  # manual claims, in which an agent of automatic ones sees no sense
     with pytest.raises(ValueError, match="not that of the rules 'pagat_auto'"):
         agents.load(spec, rules="pagat_auto").act_batch(*shown)
+
+
+@pytest.mark.parametrize("seed", [1.7, True, "1", None])
+def test_a_seed_is_an_integer(seed: Any) -> None:
+    agent = RdeepAgent(seed=np.int64(-1))  # pyright: ignore[reportArgumentType] - an integer too
+    with pytest.raises(ValueError, match=f"the seed of an agent is an integer, not {seed!r}"):
+        agent.reset(seed)
 
 
 @pytest.mark.parametrize("spec", SPECS)

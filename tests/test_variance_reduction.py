@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pytest
 
 import evaluate as command
+from agents import AgentError, RandomOpponent
 from agents.evaluation import Evaluation, evaluate, prepare
 from agents.evaluation.arena import Plays, play
 from agents.evaluation.report import evaluate_plays
@@ -136,6 +137,16 @@ def test_the_agents_own_playouts_tell_more() -> None:
         error = (plain.pair_points - reduction.pair_points).std() / np.sqrt(300)
         assert abs(plain.game_points.value - reduction.game_points.value) < 4 * error
     assert shares[1] < shares[0] - 0.05
+
+
+def test_an_error_in_reset_before_the_own_playouts_says_whose_it_is() -> None:
+    class Worn(RandomOpponent):
+        def reset(self, seed: int | None = None) -> None:  # noqa: ARG002 - as every agent's
+            raise RuntimeError("worn out")
+
+    watcher = OwnLuckWatcher(prepare("random", Worn(), deals=100), playouts=1)
+    with pytest.raises(AgentError, match=r"agent B \(Worn\) has failed in reset .*worn out"):
+        watcher.finish()
 
 
 def test_own_playouts_of_a_random_player() -> None:

@@ -173,10 +173,15 @@ def test_foreign_and_outdated_files_are_refused(exported: Path, tmp_path: Path) 
 def test_shapes_and_masks_are_checked(exported: Path, kind: str) -> None:
     player = agents.load(f"{kind}:{exported / 'natural'}.{kind}")
     size = DEFAULT_LAYOUT.size
-    with pytest.raises(ValueError, match=f"has {size} features"):
+    with pytest.raises(ValueError, match=rf"observations of shape \[N, {size}\]"):
         player.act(np.zeros(3, np.float32), np.ones(27, np.int8))
-    with pytest.raises(ValueError, match="need masks of shape"):
+    with pytest.raises(ValueError, match=r"masks of shape \[N, 27\]"):
         player.act(np.zeros(size, np.float32), np.ones(26, np.int8))
+    wrong: Any = np.zeros(size, np.uint8)
+    with pytest.raises(TypeError, match=r"exported player .* dtype float32, not uint8"):
+        player.act(wrong, np.ones(27, np.int8))
+    with pytest.raises(ValueError, match=r"observations\[0, 0\] .* = nan"):
+        player.act(np.full(size, np.nan, np.float32), np.ones(27, np.int8))
     with pytest.raises(ValueError, match="position 0 allows no action"):
         player.act(np.zeros(size, np.float32), np.zeros(27, np.int8))
     nothing = player.act_batch(np.zeros((0, size), np.float32), np.zeros((0, 27), np.int8))

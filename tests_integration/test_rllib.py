@@ -257,6 +257,21 @@ def test_observations_without_a_mask_are_refused() -> None:
         )
 
 
+def test_the_agent_refuses_what_compiled_code_cannot_read() -> None:
+    agent = RLlibAgent(make_module())
+    observations, masks = positions(3)
+    with pytest.raises(ValueError, match="rllib player takes observations of shape"):
+        agent.act_batch(observations[:, :20], masks)
+    with pytest.raises(ValueError, match="rllib player takes observations of shape"):
+        agent.act(observations[0, :20], masks[0])
+    with pytest.raises(TypeError, match="dtype float32, not uint8"):
+        agent.act_batch(observations.astype(np.uint8), masks)
+    spoilt = masks.astype(np.int64)
+    spoilt[1, 4] = 256
+    with pytest.raises(ValueError, match=r"action_masks\[1, 4\] = 256"):
+        agent.act_batch(observations, spoilt)
+
+
 # ------------------------------------------------------------------------------------ training
 
 

@@ -26,6 +26,8 @@ from schnapsen_env import engine
 from schnapsen_env.actions import EXCHANGE, NUM_ACTIONS, action_text
 from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.compiled import compiled
+from schnapsen_env.engine import record as r
+from schnapsen_env.integers import as_integer
 from schnapsen_env.observation import DEFAULT_LAYOUT, encode
 from schnapsen_env.rules import Rules, resolve_rules
 from schnapsen_env.view import event
@@ -36,14 +38,6 @@ EPISODES: Final = ("deal", "match")
 #: Pairs that are played at the same time; 4,096 pairs take some 40 MB.
 PAIRS_AT_ONCE: Final = 4096
 
-_OFFSET: Final = {field.name: field.offset for field in engine.RECORD_TABLE}
-_TO_MOVE: Final = _OFFSET["TO_MOVE"]
-_CLOSED_BY: Final = _OFFSET["CLOSED_BY"]
-_MARRIAGES: Final = _OFFSET["MARRIAGES"]
-_NUM_TAKEN: Final = _OFFSET["NUM_TAKEN"]
-_END_REASON: Final = _OFFSET["END_REASON"]
-_FOREHAND: Final = _OFFSET["FOREHAND"]
-_DEAL_NUMBER: Final = _OFFSET["DEAL_NUMBER"]
 _MEMORY: Final = DEFAULT_LAYOUT.memory_code
 _SUITS: Final = DEFAULT_LAYOUT.suits_code
 _HISTORY: Final = DEFAULT_LAYOUT.history_code
@@ -103,7 +97,7 @@ def _observe(
         encode(
             record,
             codes,
-            record[_TO_MOVE],
+            record[r.TO_MOVE],
             _MEMORY,
             _SUITS,
             _HISTORY,
@@ -130,21 +124,21 @@ def _summarise(record: Ints, seat_of_a: int, out: Ints) -> None:
     """Write the finished deal as the fields of :class:`Deals` from ``seat_of_a`` on."""
     out[:] = 0
     out[0] = seat_of_a
-    out[1] = record[_DEAL_NUMBER]
+    out[1] = record[r.DEAL_NUMBER]
     out[2] = engine.game_points(record, seat_of_a)
-    out[3] = record[_END_REASON]
-    out[4] = record[_NUM_TAKEN]
-    out[5] = record[_FOREHAND] ^ seat_of_a
-    out[6] = record[_CLOSED_BY]
+    out[3] = record[r.END_REASON]
+    out[4] = record[r.NUM_TAKEN]
+    out[5] = record[r.FOREHAND] ^ seat_of_a
+    out[6] = record[r.CLOSED_BY]
     if out[6] != -1:
         out[6] ^= seat_of_a
-    for index in range(record[_NUM_TAKEN]):
+    for index in range(record[r.NUM_TAKEN]):
         action, seat = event(record, index)
         if action == EXCHANGE:
             out[7 + (seat ^ seat_of_a)] += 1
     for side in range(2):
         for suit in range(NUM_SUITS):
-            out[9 + side] += record[_MARRIAGES + (side ^ seat_of_a)] >> suit & 1
+            out[9 + side] += record[r.MARRIAGES + (side ^ seat_of_a)] >> suit & 1
 
 
 @compiled
@@ -342,8 +336,10 @@ def prepare(
     chosen = resolve_rules(rules)
     if episode not in EPISODES:
         raise ValueError(f"unknown episode {episode!r}: choose one of {', '.join(EPISODES)}")
+    deals = _whole("deals", deals)
     if deals < 2:
         raise ValueError(f"deals={deals} gives no interval: play 2 or more")
+    seed = _whole("seed", seed)
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: choose 0 or more")
     # 32 bits, which every random generator takes as its seed.
@@ -359,6 +355,13 @@ def prepare(
         pairs=deals,
         seed=seed,
     )
+
+
+def _whole(name: str, value: object) -> int:
+    number = as_integer(value)
+    if number is None:
+        raise ValueError(f"{name}={value!r} is not a whole number: pass an int")
+    return number
 
 
 def _named(given: str | object, name: str, rules: Rules, seed: int) -> tuple[str, Agent]:
@@ -388,9 +391,13 @@ def play(
         watchers: told of every decision; they change nothing about the result.
 
     Raises:
+        ValueError: ``pairs_at_once`` is not a whole number from 1.
         AgentError: an agent raises an error, which is then the cause of this one, or answers with
             something that is no legal action.
     """
+    pairs_at_once = _whole("pairs_at_once", pairs_at_once)
+    if pairs_at_once < 1:
+        raise ValueError(f"pairs_at_once={pairs_at_once} plays nothing: choose 1 or more")
     players = (
         Player("A", contest.specs[0], contest.agents[0]),
         Player("B", contest.specs[1], contest.agents[1]),
@@ -436,7 +443,7 @@ def _play_batch(
     tables: list[Ints] = []
     while running.size:
         for side, player in enumerate(players):
-            rows = running[records[running, _TO_MOVE] == seats_of_a[running] ^ side]
+            rows = running[records[running, r.TO_MOVE] == seats_of_a[running] ^ side]
             if not rows.size:
                 continue
             actions = ask(player, records, codes, rows)
@@ -477,5 +484,5 @@ def _complaint(player: Player, record: Ints, codes: Ints, action: int) -> str:
     name = f"{action_text(action)} ({action})" if 0 <= action < NUM_ACTIONS else str(action)
     return (
         f"{player} chose the illegal action {name}; legal: {', '.join(allowed)}; "
-        f"seat {record[_TO_MOVE]} is to move in: {engine.position_of(record)}"
+        f"seat {record[r.TO_MOVE]} is to move in: {engine.position_of(record)}"
     )

@@ -18,14 +18,11 @@ from agents.evaluation.statistics import Mean, ratio_interval
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
+from schnapsen_env.engine import record as r
 from schnapsen_env.solver import Workspace, new_workspace, solve_actions
 
 Floats = npt.NDArray[np.float64]
 
-_TALON_STATE: Final = next(
-    field.offset for field in engine.RECORD_TABLE if field.name == "TALON_STATE"
-)
-_EXHAUSTED: Final = 2
 #: Table of the solver; ample for the ten cards that are left.
 _TABLE_BITS: Final = 12
 #: Columns of the counts: decisions, those with a choice, those that lost something, points lost.
@@ -73,7 +70,7 @@ def _judge(
     """Add the decisions of the exhausted phase to ``counts``, ``int64[pairs, 4]``."""
     for i in range(len(rows)):
         record = records[rows[i]]
-        if record[_TALON_STATE] != _EXHAUSTED:
+        if record[r.TALON_STATE] != engine.EXHAUSTED:
             continue
         row = counts[pairs[rows[i]]]
         row[_DECISIONS] += 1

@@ -32,12 +32,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import reset_agent
 from agents.evaluation.arena import Contest, Ints, Player, Table, ask
 from agents.evaluation.statistics import Mean, mean_interval
 from schnapsen_env import engine
 from schnapsen_env.cards import ALL_CARDS
 from schnapsen_env.compiled import compiled, compiled_apart
+from schnapsen_env.engine import record as r
 from schnapsen_env.heuristic import heuristic_action
 from schnapsen_env.opponents import RandomOpponent
 from schnapsen_env.sampling import lay_talon
@@ -64,16 +64,6 @@ _ACTIONS: Final = DRAWS
 _NUM_LUCKS: Final = DRAWS + 1
 LUCK_NAMES: Final = ("draw_1", "draw_2", "draw_3", "draw_4", "actions")
 
-_OFFSET: Final = {field.name: field.offset for field in engine.RECORD_TABLE}
-_TO_MOVE: Final = _OFFSET["TO_MOVE"]
-_FACE_DOWN: Final = _OFFSET["FACE_DOWN"]
-_TURNED_UP: Final = _OFFSET["TURNED_UP"]
-_LED: Final = _OFFSET["LED"]
-_HAND: Final = _OFFSET["HAND"]
-_WON: Final = _OFFSET["WON"]
-_RANDOM: Final = _OFFSET["RANDOM"]
-_END_REASON: Final = _OFFSET["END_REASON"]
-_NUM_TAKEN: Final = _OFFSET["NUM_TAKEN"]
 #: Face-down cards before the first draw.
 _TALON: Final = 9
 _CHOOSE: Final = -1
@@ -82,15 +72,15 @@ _CHOOSE: Final = -1
 @compiled
 def face_down_cards(record: Ints) -> int:
     """The cards that neither player has seen, a set."""
-    seen = record[_HAND] | record[_HAND + 1] | record[_WON] | record[_WON + 1]
-    return ALL_CARDS & ~(seen | bit(record[_LED]) | bit(record[_TURNED_UP]))
+    seen = record[r.HAND] | record[r.HAND + 1] | record[r.WON] | record[r.WON + 1]
+    return ALL_CARDS & ~(seen | bit(record[r.LED]) | bit(record[r.TURNED_UP]))
 
 
 @compiled
 def play_out(record: Ints, codes: Ints, seat_of_a: int, chance_a: bool, chance_b: bool) -> int:
     """Play the deal to its end, in place; game points of A."""
     while not engine.is_over(record):
-        seat = record[_TO_MOVE]
+        seat = record[r.TO_MOVE]
         by_chance = chance_a if seat == seat_of_a else chance_b
         if by_chance:
             action = engine.random_action(record, codes)
@@ -129,13 +119,13 @@ def value(
     total = 0
     for _ in range(playouts):
         work[:] = record
-        work[_RANDOM] = stream
-        if record[_FACE_DOWN] > 1 and not engine.is_over(record):
-            lay_talon(work, cards, record[_TURNED_UP], record[_FACE_DOWN])
+        work[r.RANDOM] = stream
+        if record[r.FACE_DOWN] > 1 and not engine.is_over(record):
+            lay_talon(work, cards, record[r.TURNED_UP], record[r.FACE_DOWN])
         if action != _CHOOSE:
             engine.step(work, codes, action)
         total += play_out(work, codes, seat_of_a, chance_a, chance_b)
-        stream = work[_RANDOM]
+        stream = work[r.RANDOM]
     return total / playouts
 
 
@@ -161,14 +151,14 @@ def _add_lucks(
         record = records[rows[i]]
         seat_of_a = int(seats_of_a[rows[i]])
         pair = pairs[rows[i]]
-        face_down = record[_FACE_DOWN]
+        face_down = record[r.FACE_DOWN]
         # Both plays of a pair use the same random numbers: as long as they run alike, the errors
         # of their lucks cancel.
-        stream = int(streams[pair, record[_NUM_TAKEN]])
+        stream = int(streams[pair, record[r.NUM_TAKEN]])
         action = int(actions[i])
         after[:] = record
         engine.step(after, codes, action)
-        draws = after[_FACE_DOWN] != face_down and face_down > 1
+        draws = after[r.FACE_DOWN] != face_down and face_down > 1
         if not draws and not chooses_by_chance:
             continue
         sides = (seat_of_a, chance_a, chance_b)
@@ -256,10 +246,10 @@ def _begin_playouts(
         for j in range(playouts):
             work = out[i * playouts + j]
             work[:] = source
-            work[_RANDOM] = stream
-            if source[_FACE_DOWN] > 1 and not engine.is_over(source):
-                lay_talon(work, cards, source[_TURNED_UP], source[_FACE_DOWN])
-            stream = work[_RANDOM]
+            work[r.RANDOM] = stream
+            if source[r.FACE_DOWN] > 1 and not engine.is_over(source):
+                lay_talon(work, cards, source[r.TURNED_UP], source[r.FACE_DOWN])
+            stream = work[r.RANDOM]
             if actions[i] != _CHOOSE:
                 engine.step(work, codes, actions[i])
 
@@ -287,10 +277,10 @@ class OwnLuckWatcher(LuckWatcher):
         after = before.copy()
         everything = np.arange(len(rows), dtype=np.int64)
         _step_each(after, table.codes, everything, actions)
-        face_down = before[:, _FACE_DOWN]
-        draws = (after[:, _FACE_DOWN] != face_down) & (face_down > 1)
+        face_down = before[:, r.FACE_DOWN]
+        draws = (after[:, r.FACE_DOWN] != face_down) & (face_down > 1)
         pairs, seats = table.pairs[rows], table.seats_of_a[rows]
-        streams = self._streams[pairs, before[:, _NUM_TAKEN]]
+        streams = self._streams[pairs, before[:, r.NUM_TAKEN]]
         of_draw = (_TALON - face_down) // 2
         nothing = np.full(len(rows), _CHOOSE, dtype=np.int64)
 
@@ -316,7 +306,7 @@ class OwnLuckWatcher(LuckWatcher):
         # A third and a fourth stream, so that a playout does not repeat the play.
         seeds = np.random.SeedSequence(contest.seed).generate_state(4)[2:]
         for player, seed in zip(players, seeds, strict=True):
-            reset_agent(player.agent, int(seed))
+            player.reset(int(seed))
         columns = self._events.columns()
         step = max(1, _AT_ONCE // self.playouts)
         for first in range(0, len(columns[0]), step):
@@ -334,13 +324,13 @@ class OwnLuckWatcher(LuckWatcher):
         records = np.empty((len(sources) * number, engine.RECORD_SIZE), dtype=np.int64)
         _begin_playouts(sources, codes, actions, streams, number, records)
         seats_of_a = np.repeat(seats, number)
-        running = np.flatnonzero(records[:, _END_REASON] == 0)
+        running = np.flatnonzero(records[:, r.END_REASON] == 0)
         while running.size:
             for side, player in enumerate(players):
-                rows = running[records[running, _TO_MOVE] == seats_of_a[running] ^ side]
+                rows = running[records[running, r.TO_MOVE] == seats_of_a[running] ^ side]
                 if rows.size:
                     _step_each(records, codes, rows, ask(player, records, codes, rows))
-                    running = running[records[running, _END_REASON] == 0]
+                    running = running[records[running, r.END_REASON] == 0]
         results = np.empty(len(records))
         _results(records, seats_of_a, results)
         return results.reshape(len(sources), number).mean(axis=1)

@@ -14,16 +14,18 @@ Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from agents.ppo.checkpoint import Weights, check_rules, find_checkpoint, layer_name, read_checkpoint
+from agents.inputs import checked_inputs
+from agents.options import check_rules, read_switches
+from agents.ppo.checkpoint import Weights, find_checkpoint, layer_name, read_checkpoint
+from agents.ppo.errors import CheckpointError
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.observation import Layout, action_in_natural_order, relabel
-from schnapsen_env.opponents import check_observations
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
@@ -186,7 +188,7 @@ class PPOAgent:
             TypeError: an array is of another kind.
             ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
-        inputs, masks = _checked(observations, action_masks)
+        inputs, masks = checked_inputs("ppo", observations, action_masks)
         noise = _NO_NOISE
         if self.sample:
             noise = self._chance.gumbel(size=masks.shape).astype(np.float32)
@@ -207,26 +209,17 @@ class PPOAgent:
 
         Raises:
             TypeError: an array is of another kind.
-            ValueError: a shape or a number is wrong.
+            ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
-        inputs, masks = _checked(observations, action_masks)
+        inputs, masks = checked_inputs("ppo", observations, action_masks)
+        nothing = ~masks.any(axis=1)
+        if nothing.any():
+            raise ValueError(f"the mask of position {int(nothing.argmax())} allows no action")
         outputs = np.empty((len(inputs), NUM_ACTIONS + 1), dtype=np.float32)
         compute_outputs(inputs, masks, self._suits_code, self._matrices, self._biases, outputs)
         logits = np.where(masks != 0, outputs[:, :NUM_ACTIONS], -np.inf)
         odds = np.exp(logits - logits.max(axis=1, keepdims=True))
         return odds / odds.sum(axis=1, keepdims=True), outputs[:, NUM_ACTIONS]
-
-
-def _checked(observations: Any, action_masks: Any) -> tuple[Floats, npt.NDArray[np.int8]]:
-    given, given_masks = np.asarray(observations), np.asarray(action_masks)
-    check_observations("ppo", given, given_masks)
-    # The compiled code is made for contiguous, writable arrays of these types and no others.
-    inputs: Floats = np.require(given, np.float32, ["C", "W"])
-    masks: npt.NDArray[np.int8] = np.require(given_masks, np.int8, ["C", "W"])
-    return inputs, masks
-
-
-_SWITCHES: Final = {"true": True, "false": False, True: True, False: False}
 
 
 def load_agent(
@@ -246,17 +239,10 @@ def load_agent(
             was trained under other rules. No code of a file is ever run.
         ValueError: an unknown option or value.
     """
-    switches = {"sample": False, "any_rules": False}
-    for name, value in options.items():
-        if name not in switches:
-            known = ", ".join([*switches, "endgame"])
-            raise ValueError(f"ppo has no option {name!r}: it takes {known}")
-        if value not in _SWITCHES:
-            raise ValueError(f"the option {name} is true or false, not {value!r}")
-        switches[name] = _SWITCHES[value]
+    sample, any_rules = read_switches("ppo", options, ("endgame",))
     folder = find_checkpoint(Path(path))
     info, weights = read_checkpoint(folder)
-    if not switches["any_rules"]:
-        check_rules(info, resolve_rules(rules), folder)
+    if not any_rules:
+        check_rules(info.rules, resolve_rules(rules), folder, CheckpointError)
     layout = Layout(suits=info.suits)  # pyright: ignore[reportArgumentType] - checked on reading
-    return PPOAgent(weights, layout, sample=switches["sample"], seed=seed)
+    return PPOAgent(weights, layout, sample=sample, seed=seed)

@@ -26,7 +26,6 @@ import json
 import os
 import pickle
 import shutil
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from pathlib import Path
@@ -38,11 +37,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 from safetensors.numpy import save as save_safetensors
 
+from agents.options import first_line
 from agents.ppo.errors import CheckpointError
 from schnapsen_env import __version__
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.observation import LAYOUT_VERSION, Layout
-from schnapsen_env.rules import Rules
 
 Weights = dict[str, npt.NDArray[np.float32]]
 
@@ -53,9 +52,6 @@ INFO_FILE: Final = "checkpoint.json"
 TRAINING_FILE: Final = "training.pt"
 LATEST_FILE: Final = "latest"
 CHECKPOINTS_DIR: Final = "checkpoints"
-
-#: Rules that a single deal does not depend on: a network may play under others.
-_NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
 
 
 @dataclass(frozen=True)
@@ -224,18 +220,14 @@ def read_training(folder: Path) -> dict[str, Any]:
     try:
         return torch.load(io.BytesIO(blob), map_location="cpu", weights_only=True)
     except (RuntimeError, EOFError, ValueError, KeyError, pickle.UnpicklingError) as error:
-        raise CheckpointError(f"{path} is not to be trusted: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+        raise CheckpointError(f"{path} is not to be trusted: {first_line(error)}") from error
 
 
 def _read_info(path: Path) -> CheckpointInfo:
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: nested too deeply
-        raise CheckpointError(f"{path} is damaged or unreadable: {_first_line(error)}") from error
+        raise CheckpointError(f"{path} is damaged or unreadable: {first_line(error)}") from error
     expected = {field.name for field in fields(CheckpointInfo)}
     values = cast("dict[str, Any]", content if isinstance(content, dict) else {})
     if not isinstance(values.get("format"), int):
@@ -292,7 +284,7 @@ def _read_weights(path: Path, sha256: str) -> Weights:
     try:
         return load_safetensors(blob)
     except (SafetensorError, KeyError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged: {_first_line(error)}") from error
+        raise CheckpointError(f"{path} is damaged: {first_line(error)}") from error
 
 
 def layer_name(index: int, part: str) -> str:
@@ -314,24 +306,3 @@ def _check_shapes(info: CheckpointInfo, weights: Weights, folder: Path) -> None:
         )
     if not all(np.isfinite(array).all() for array in weights.values()):
         raise CheckpointError(f"{folder}: a weight is infinite or not a number")
-
-
-def check_rules(info: CheckpointInfo, rules: Rules, folder: Path) -> None:
-    """Refuse a checkpoint that was trained under rules that play a deal differently.
-
-    The name of a rule set, its match target and the way of counting do not matter.
-
-    Raises:
-        CheckpointError: a rule differs; the message names it.
-    """
-    trained: Mapping[str, Any] = info.rules
-    differing = [
-        f"{name}={trained.get(name, 'unknown')!r} instead of {value!r}"
-        for name, value in asdict(rules).items()
-        if name not in _NOT_OF_A_DEAL and trained.get(name, "unknown") != value
-    ]
-    if differing:
-        raise CheckpointError(
-            f"{folder} was trained under the rules {trained.get('name', 'unknown')!r}, not "
-            f"{rules.name!r} ({', '.join(differing)}); the option any_rules=true plays it anyway"
-        )

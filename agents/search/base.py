@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import ActionMask, Actions, Observation
-from schnapsen_env.actions import NUM_ACTIONS
+from agents.inputs import checked_inputs
 from schnapsen_env.imagined import NO_SUCH_DEAL, NOTHING_LEGAL
-from schnapsen_env.observation import DEFAULT_LAYOUT
+from schnapsen_env.integers import as_integer
 from schnapsen_env.rules import Rules, resolve_rules
 
 Ints = npt.NDArray[np.int64]
@@ -38,9 +38,12 @@ class SearchAgent(ABC):
         threads: threads that share the rows of a batch; the answers do not depend on it.
 
     Raises:
-        ValueError: ``threads`` is not in 1-256, or the rules are unknown.
+        ValueError: ``threads`` is not in 1-256, the seed is not an integer, or the rules are
+            unknown.
     """
 
+    #: What the agent is called in an error.
+    name = "search"
     #: Rows that a thread takes at a time.
     rows_at_once = 1
 
@@ -53,8 +56,15 @@ class SearchAgent(ABC):
         self.reset(seed)
 
     def reset(self, seed: int) -> None:
-        """Start from another seed."""
-        self._seed = int(seed) % (1 << 64)
+        """Start from another seed.
+
+        Raises:
+            ValueError: it is not an integer; a bool is none.
+        """
+        number = as_integer(seed)
+        if number is None:
+            raise ValueError(f"the seed of an agent is an integer, not {seed!r}: pass an int")
+        self._seed = number % (1 << 64)
 
     @property
     def _codes(self) -> Ints:
@@ -68,7 +78,8 @@ class SearchAgent(ABC):
         """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
 
         Raises:
-            ValueError: see :meth:`act_batch`.
+            TypeError: see :meth:`act_batch`.
+            ValueError: likewise.
         """
         return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
@@ -76,10 +87,11 @@ class SearchAgent(ABC):
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
-            ValueError: an array is not of the default layout, a mask allows nothing or is not that
+            TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
+            ValueError: a shape or a number is wrong, likewise; a mask allows nothing or is not that
                 of the agent's rules, or no deal looks like an observation.
         """
-        inputs, masks = check_inputs(observations, action_masks)
+        inputs, masks = checked_inputs(self.name, observations, action_masks)
         out = np.empty(len(inputs), dtype=np.int64)
         chances = start_streams(self._seed, inputs, masks)
 
@@ -173,34 +185,6 @@ def start_streams(seed: int, observations: Observation, masks: ActionMask) -> In
         # The generator of a record stands still at 0.
         states[row] = int.from_bytes(digest.digest(), "little", signed=True) or 1
     return states
-
-
-def check_inputs(observations: Any, action_masks: Any) -> tuple[Observation, ActionMask]:
-    """Observations and masks as the compiled code takes them.
-
-    Raises:
-        ValueError: they are not of the default layout.
-    """
-    given = np.asarray(observations)
-    if given.dtype.kind != "f":
-        raise ValueError(
-            f"the observations are of type {given.dtype}: agents take the float32 form, "
-            "observation * layout.scale"
-        )
-    # The compiled code is made for contiguous, writable arrays of these types and no others.
-    inputs: Observation = np.require(given, np.float32, ["C", "W"])
-    masks: ActionMask = np.require(action_masks, np.int8, ["C", "W"])
-    if inputs.ndim != 2 or inputs.shape[1] != DEFAULT_LAYOUT.size:
-        raise ValueError(
-            f"an observation of the default layout has {DEFAULT_LAYOUT.size} features, "
-            f"but the observations have the shape {inputs.shape}"
-        )
-    if masks.shape != (len(inputs), NUM_ACTIONS):
-        raise ValueError(
-            f"{len(inputs)} observations need masks of shape ({len(inputs)}, {NUM_ACTIONS}), "
-            f"not {masks.shape}"
-        )
-    return inputs, masks
 
 
 def check_number(name: str, value: Any, most: int) -> int:

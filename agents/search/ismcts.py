@@ -27,6 +27,7 @@ from agents.base import ActionMask, Actions, Observation
 from agents.search.base import Ints, SearchAgent, check_fraction, check_number
 from schnapsen_env import engine
 from schnapsen_env.compiled import compiled, compiled_apart
+from schnapsen_env.engine import record as r
 from schnapsen_env.heuristic import heuristic_action
 from schnapsen_env.imagined import OWN_SEAT, careless_action, find_error, imagine, least_loss
 from schnapsen_env.observation import decode
@@ -45,10 +46,6 @@ EXPLORATION: Final = 0.7
 #: The solver only sees five-card endgames.
 _TABLE_BITS: Final = 10
 
-_OFFSET: Final = {field.name: field.offset for field in engine.RECORD_TABLE}
-_TO_MOVE: Final = _OFFSET["TO_MOVE"]
-_TALON_STATE: Final = _OFFSET["TALON_STATE"]
-_RANDOM: Final = _OFFSET["RANDOM"]
 
 # Columns of the tree, a row for each node; row 0 is the root.
 (
@@ -65,7 +62,7 @@ _RANDOM: Final = _OFFSET["RANDOM"]
 @compiled
 def is_decided(world: Ints) -> bool:
     """Whether the deal is over, or all cards are known to both players."""
-    return engine.is_over(world) or world[_TALON_STATE] == engine.EXHAUSTED
+    return engine.is_over(world) or world[r.TALON_STATE] == engine.EXHAUSTED
 
 
 @compiled
@@ -102,14 +99,14 @@ def play_out(world: Ints, codes: Ints, rollout: int, space: Workspace) -> int:
     """Play on without the tree; the game points of the imagining player."""
     while not is_decided(world):
         if rollout == _BY_HEURISTIC:
-            action = heuristic_action(view(world, codes, world[_TO_MOVE], PERFECT))
+            action = heuristic_action(view(world, codes, world[r.TO_MOVE], PERFECT))
         else:
             action = careless_action(world, codes)
         engine.step(world, codes, action)
     if engine.is_over(world):
         return engine.game_points(world, OWN_SEAT)
     value = solve_record(world, codes, space)
-    return value if world[_TO_MOVE] == OWN_SEAT else -value
+    return value if world[r.TO_MOVE] == OWN_SEAT else -value
 
 
 @compiled_apart
@@ -136,7 +133,7 @@ def grow_tree(
         space: memory of a solver.
     """
     world = np.zeros(engine.RECORD_SIZE, dtype=np.int64)
-    world[_RANDOM] = chance
+    world[r.RANDOM] = chance
     path = np.empty(engine.MAX_ACTIONS_PER_DEAL, dtype=np.int64)
     movers = np.empty(engine.MAX_ACTIONS_PER_DEAL, dtype=np.int64)
     tree[0] = 0
@@ -151,7 +148,7 @@ def grow_tree(
                 add_child(tree, node, size, action)
                 child, new = size, True
                 size += 1
-            path[depth], movers[depth] = child, world[_TO_MOVE]
+            path[depth], movers[depth] = child, world[r.TO_MOVE]
             depth += 1
             node = child
             engine.step(world, codes, tree[child, _ACTION])
@@ -219,6 +216,8 @@ class ISMCTSAgent(SearchAgent):
         ValueError: ``iterations`` is not in 1-10,000,000, ``threads`` not in 1-256, ``rollout``
             unknown, or ``exploration`` not a positive number.
     """
+
+    name = "ismcts"
 
     def __init__(
         self,

@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import ActionMask, Actions, Observation
+from agents.inputs import checked_inputs
 from agents.search.base import (
     Ints,
     SearchAgent,
-    check_inputs,
     check_number,
     complaint,
     start_streams,
@@ -93,6 +93,8 @@ class PIMCAgent(SearchAgent):
         ValueError: ``worlds`` is not in 1-100,000 or ``threads`` not in 1-256.
     """
 
+    name = "pimc"
+
     def __init__(
         self,
         rules: str | Rules = "pagat_auto",
@@ -113,9 +115,10 @@ class PIMCAgent(SearchAgent):
         does not matter for the choice.
 
         Raises:
-            ValueError: as :meth:`act_batch`.
+            TypeError: as :meth:`act_batch`.
+            ValueError: likewise.
         """
-        inputs, masks = check_inputs(observations, action_masks)
+        inputs, masks = checked_inputs(self.name, observations, action_masks)
         chances = start_streams(self._seed, inputs, masks)
         means = np.full((len(inputs), NUM_ACTIONS), np.nan)
         memory = self._take_memory()

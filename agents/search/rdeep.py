@@ -24,6 +24,7 @@ from agents.search.base import Ints, SearchAgent, check_number
 from schnapsen_env import engine
 from schnapsen_env.actions import CLAIM, CLOSE, NUM_ACTIONS
 from schnapsen_env.compiled import compiled, compiled_apart
+from schnapsen_env.engine import record as r
 from schnapsen_env.imagined import OWN_SEAT, careless_action, find_error
 from schnapsen_env.observation import decode
 from schnapsen_env.rules import Rules
@@ -35,16 +36,12 @@ MOST_SAMPLES: Final = 100_000
 #: Tricks of a deal.
 MOST_DEPTH: Final = 10
 
-_OFFSET: Final = {field.name: field.offset for field in engine.RECORD_TABLE}
-_TRICKS: Final = _OFFSET["TRICKS"]
-_RANDOM: Final = _OFFSET["RANDOM"]
-
 
 @compiled
 def play_on(world: Ints, codes: Ints, depth: int) -> None:
     """Play at random until ``depth`` more tricks are complete, or the deal is over."""
-    last = world[_TRICKS] + world[_TRICKS + 1] + depth
-    while not engine.is_over(world) and world[_TRICKS] + world[_TRICKS + 1] < last:
+    last = world[r.TRICKS] + world[r.TRICKS + 1] + depth
+    while not engine.is_over(world) and world[r.TRICKS] + world[r.TRICKS + 1] < last:
         engine.step(world, codes, careless_action(world, codes))
 
 
@@ -77,7 +74,7 @@ def choose_actions(
         if seen.legal >> CLAIM & 1 and seen.tally.own_is_out:
             out[row] = CLAIM
             continue
-        world[_RANDOM] = chances[row]
+        world[r.RANDOM] = chances[row]
         actions = seen.legal & ~(1 << CLAIM | 1 << CLOSE)
         most = 0.0
         for action in range(NUM_ACTIONS):
@@ -86,9 +83,9 @@ def choose_actions(
             total = 0.0
             for _ in range(samples):
                 sample_deal(seen, codes, OWN_SEAT, world)
-                before = world[_TRICKS] + world[_TRICKS + 1]
+                before = world[r.TRICKS] + world[r.TRICKS + 1]
                 engine.step(world, codes, action)
-                complete = world[_TRICKS] + world[_TRICKS + 1] - before
+                complete = world[r.TRICKS] + world[r.TRICKS + 1] - before
                 play_on(world, codes, depth - complete)
                 total += assess(world)
             if out[row] == 0 or total > most:
@@ -111,6 +108,7 @@ class RdeepAgent(SearchAgent):
             1-256.
     """
 
+    name = "rdeep"
     rows_at_once = 16
 
     def __init__(
