@@ -125,7 +125,7 @@ def check_observations(
             f"layout, without history) and masks of shape [N, {NUM_ACTIONS}], or one of each, "
             f"not {shapes[0]} and {shapes[1]}"
         )
-    if observations.dtype not in (np.float32, np.float64):
+    if observations.dtype.type not in (np.float32, np.float64):
         raise TypeError(
             f"the {player} player takes observations of dtype float32, not {observations.dtype}: "
             "make the environment with dtype=np.float32"

@@ -390,8 +390,9 @@ def test_the_random_player_takes_masks_of_0_and_1_only() -> None:
         mask[4] = entry
         with pytest.raises(ValueError, match=rf"random .*\[0, 4\] = {entry}, .* 0 nor"):
             player.act(observation, mask)
+        both: Any = np.stack([np.ones(27, np.int64), mask])
         with pytest.raises(ValueError, match=rf"random .*\[1, 4\] = {entry}, .* 0 nor"):
-            player.act_batch(np.stack([observation] * 2), np.stack([np.ones(27, np.int64), mask]))
+            player.act_batch(np.stack([observation] * 2), both)
     halves: Any = np.full(27, 0.5)
     with pytest.raises(TypeError, match="action masks of dtype int8, not float64"):
         player.act(observation, halves)

@@ -5,6 +5,7 @@ A *record* is an ``int64[RECORD_SIZE]`` array that holds one deal, its match and
 are compiled and may be called from compiled code.
 """
 
+from schnapsen_env.engine import record
 from schnapsen_env.engine.bits import count, lowest, member
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.engine.convert import (
@@ -74,6 +75,7 @@ __all__ = [
     "points",
     "position_of",
     "random_action",
+    "record",
     "record_of",
     "revoke",
     "step",
