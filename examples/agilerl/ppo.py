@@ -66,7 +66,12 @@ def make_agent(args: Args) -> PPO:
     return PPO(
         envs.single_observation_space,
         envs.single_action_space,
-        net_config={"latent_dim": 256, "encoder_config": hidden, "head_config": hidden},
+        net_config={
+            "latent_dim": 256,
+            "max_latent_dim": 256,
+            "encoder_config": hidden,
+            "head_config": hidden,
+        },
         num_envs=args.num_envs,
         learn_step=4096,
         batch_size=1024,
