@@ -141,7 +141,7 @@ def test_files_that_cannot_be_used_say_why(exported: Path, kind: str, tmp_path: 
     with pytest.raises(ExportError, match="under the rules 'pagat_auto', not 'duel'"):
         agents.load(f"{kind}:{exported / 'natural'}.{kind}", rules="duel")
     agents.load(f"{kind}:{exported / 'natural'}.{kind},any_rules=true", rules="duel")
-    with pytest.raises(ValueError, match="no option 'speed': known are sample, any_rules"):
+    with pytest.raises(ValueError, match="no option 'speed': it takes sample, any_rules"):
         agents.load(f"{kind}:{exported / 'natural'}.{kind},speed=9")
     with pytest.raises(ValueError, match="true or false, not 'maybe'"):
         agents.load(f"{kind}:{exported / 'natural'}.{kind},sample=maybe")
