@@ -18,7 +18,7 @@ from schnapsen_env.cards import NUM_CARDS, TALON_SIZE
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import talon_card
-from schnapsen_env.observation import CANONICAL, first_seen_of, rename_cards, suit_order
+from schnapsen_env.observation import order_of, rename_cards
 from schnapsen_env.view import bit, view
 
 Record = npt.NDArray[np.int64]
@@ -44,8 +44,7 @@ def encode_hidden(
     row of zeros where none is left). The layout is given by its codes, as to
     :func:`schnapsen_env.observation.encode`, and names the suits as that does.
     """
-    first_seen = first_seen_of(record, seat) if suits_code == CANONICAL and history else 0
-    order = suit_order(view(record, codes, seat, memory), suits_code, first_seen)
+    order = order_of(record, seat, view(record, codes, seat, memory), suits_code, history)
     store_bits(out, 0, rename_cards(record[r.HAND + 1 - seat], order), NUM_CARDS)
     for row in range(TALON_SIZE):
         place = TALON_SIZE - record[r.FACE_DOWN] + row

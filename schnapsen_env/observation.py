@@ -280,7 +280,7 @@ def _sort_key(seen: View, suit: int) -> int:
 
 
 @compiled
-def first_seen_of(record: Record, seat: int) -> int:
+def _first_seen(record: Record, seat: int) -> int:
     """When each suit was first played or declared, and first drawn by ``seat``: a byte a suit.
 
     Suits of which a player sees the same cards may still differ in their history. No two suits have
@@ -341,6 +341,13 @@ def suit_order(seen: View, suits_code: int, first_seen: int) -> int:
 
 
 @compiled
+def order_of(record: Record, seat: int, seen: View, suits_code: int, history: int) -> int:
+    """The order of suits in which ``seat``, who has the view ``seen``, is told of a deal."""
+    first_seen = _first_seen(record, seat) if suits_code == CANONICAL and history else 0
+    return suit_order(seen, suits_code, first_seen)
+
+
+@compiled
 def rename_cards(cards: int, order: int) -> int:
     """A set of cards by the names that ``order`` gives the suits."""
     if order == _NATURAL_ORDER:
@@ -382,9 +389,8 @@ def natural_action(
     if suits_code == NATURAL or action >= EXCHANGE:
         return action
     seat = record[r.TO_MOVE]
-    first_seen = first_seen_of(record, seat) if suits_code == CANONICAL and history else 0
-    order = suit_order(view(record, codes, seat, memory), suits_code, first_seen)
-    return action_in_natural_order(order, action)
+    seen = view(record, codes, seat, memory)
+    return action_in_natural_order(order_of(record, seat, seen, suits_code, history), action)
 
 
 @compiled
@@ -506,8 +512,7 @@ def encode(
         mask: ``int8[27]``; all zeros unless ``seat`` is to move.
     """
     seen = view(record, codes, seat, memory)
-    first_seen = first_seen_of(record, seat) if suits_code == CANONICAL and history else 0
-    order = suit_order(seen, suits_code, first_seen)
+    order = order_of(record, seat, seen, suits_code, history)
     _write_view(seen, order, scaled, out)
     if history:
         _write_history(record, seat, order, out)
