@@ -34,9 +34,9 @@ def tables() -> dict[str, str]:
     }
 
 
-def updated(page: str) -> str:
-    """The text of a page with all its generated tables as they should be."""
-    for name, table in tables().items():
+def updated(page: str, generated: dict[str, str]) -> str:
+    """The text of a page with all its tables as ``generated`` by :func:`tables`."""
+    for name, table in generated.items():
         mark = f"<!-- generated: {name} -->\n"
         page = re.sub(
             rf"{re.escape(mark)}.*?<!-- end -->",
@@ -49,10 +49,10 @@ def updated(page: str) -> str:
 
 def main(arguments: list[str]) -> int:
     """Update or check the pages; returns the exit status."""
-    status = 0
+    status, generated = 0, tables()
     for path in PAGES:
         before = path.read_text(encoding="utf-8")
-        after = updated(before)
+        after = updated(before, generated)
         if after == before:
             continue
         if "--check" in arguments:

@@ -90,6 +90,28 @@ def play_out(record: Ints, codes: Ints, seat_of_a: int, chance_a: bool, chance_b
     return engine.game_points(record, seat_of_a)
 
 
+@compiled
+def begin_playout(
+    work: Ints, record: Ints, codes: Ints, cards: int, stream: int, action: int
+) -> None:
+    """Make ``work`` the deal ``record`` with its face-down ``cards`` shuffled, and act.
+
+    Args:
+        work: ``int64[RECORD_SIZE]``, overwritten.
+        record: ``int64[RECORD_SIZE]``; the deal may be over.
+        codes: ``Rules.codes()``.
+        cards: :func:`face_down_cards` of the record.
+        stream: random state to start from, not 0.
+        action: what the player to move does first, -1 to leave it open.
+    """
+    work[:] = record
+    work[r.RANDOM] = stream
+    if record[r.FACE_DOWN] > 1 and not engine.is_over(record):
+        lay_talon(work, cards, record[r.TURNED_UP], record[r.FACE_DOWN])
+    if action != _CHOOSE:
+        engine.step(work, codes, action)
+
+
 @compiled_apart
 def value(
     record: Ints,
@@ -118,12 +140,7 @@ def value(
     cards = face_down_cards(record)
     total = 0
     for _ in range(playouts):
-        work[:] = record
-        work[r.RANDOM] = stream
-        if record[r.FACE_DOWN] > 1 and not engine.is_over(record):
-            lay_talon(work, cards, record[r.TURNED_UP], record[r.FACE_DOWN])
-        if action != _CHOOSE:
-            engine.step(work, codes, action)
+        begin_playout(work, record, codes, cards, stream, action)
         total += play_out(work, codes, seat_of_a, chance_a, chance_b)
         stream = work[r.RANDOM]
     return total / playouts
@@ -240,18 +257,12 @@ def _begin_playouts(
 ) -> None:
     """Fill ``out``, ``[k * playouts, R]``, with each source after a shuffle and its action."""
     for i in range(len(sources)):
-        source = sources[i]
-        cards = face_down_cards(source)
+        cards = face_down_cards(sources[i])
         stream = streams[i]
         for j in range(playouts):
             work = out[i * playouts + j]
-            work[:] = source
-            work[r.RANDOM] = stream
-            if source[r.FACE_DOWN] > 1 and not engine.is_over(source):
-                lay_talon(work, cards, source[r.TURNED_UP], source[r.FACE_DOWN])
-            stream = work[r.RANDOM]
-            if actions[i] != _CHOOSE:
-                engine.step(work, codes, actions[i])
+            begin_playout(work, sources[i], codes, cards, stream, actions[i])
+            stream = work[r.RANDOM]  # no action draws from it
 
 
 @compiled

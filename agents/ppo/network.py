@@ -1,4 +1,4 @@
-"""The network: one trunk, and policy and value side by side in its last layer.
+"""The networks: one trunk with policy and value side by side, and a critic that sees all cards.
 
 Letters: ``B`` positions, ``F`` features of an observation, ``A = 27`` actions.
 """
@@ -22,17 +22,60 @@ from schnapsen_env.observation import Layout
 UNUSED_FIELDS: Final = ("own_needed", "other_needed")
 
 
-class PolicyValueNet(nn.Module):
-    """A multilayer perceptron with ReLU from observations to action logits and a value.
+class Perceptron(nn.Module):
+    """Linear layers with ReLU between them, for whole-number inputs.
+
+    Args:
+        scale: ``float32[I]``, what an input is multiplied with; 0 leaves it out.
+        hidden_sizes: widths of the hidden layers.
+        outputs: how many there are.
+        generator: draws the initial weights (orthogonal, as is usual for PPO; biases are 0).
+    """
+
+    #: ``float32[I]``
+    scale: Tensor
+
+    def __init__(
+        self,
+        scale: Tensor,
+        hidden_sizes: tuple[int, ...],
+        outputs: int,
+        generator: torch.Generator | None,
+    ) -> None:
+        super().__init__()
+        self.register_buffer("scale", scale, persistent=False)
+        self.layers = nn.ModuleList()
+        for before, after in pairwise((len(scale), *hidden_sizes, outputs)):
+            layer = nn.Linear(before, after)
+            nn.init.orthogonal_(layer.weight, gain=math.sqrt(2), generator=generator)
+            nn.init.zeros_(layer.bias)
+            self.layers.append(layer)
+
+    def linear_layers(self) -> list[nn.Linear]:
+        """The layers from first to last."""
+        return cast("list[nn.Linear]", list(self.layers))
+
+    def apply_layers(self, inputs: Tensor) -> Tensor:
+        """The outputs ``float[B, O]`` for ``uint8[B, I]``."""
+        first, *others = self.linear_layers()
+        dtype = first.weight.dtype
+        if torch.is_autocast_enabled(inputs.device.type):
+            dtype = torch.get_autocast_dtype(inputs.device.type)
+        # The scale goes to the weights, which are few; whole numbers below 256 are exact in bf16.
+        out = linear(inputs.to(dtype), first.weight * self.scale, first.bias)
+        for layer in others:
+            out = layer(out.relu())
+        return out
+
+
+class PolicyValueNet(Perceptron):
+    """From observations to action logits and a value.
 
     Args:
         layout: which observation it reads.
         hidden_sizes: widths of the hidden layers.
-        generator: draws the initial weights (orthogonal, as is usual for PPO).
+        generator: draws the initial weights.
     """
-
-    #: ``float32[F]``: whole numbers of an observation to inputs in [0, 1]; 0 for unused features.
-    scale: Tensor
 
     def __init__(
         self,
@@ -40,22 +83,14 @@ class PolicyValueNet(nn.Module):
         hidden_sizes: tuple[int, ...],
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
-        scale = _input_scale(layout)
-        self.register_buffer("scale", scale, persistent=False)
-        sizes = (layout.size, *hidden_sizes, NUM_ACTIONS + 1)
-        self.layers = _layers(sizes, generator)
+        super().__init__(_input_scale(layout), hidden_sizes, NUM_ACTIONS + 1, generator)
         with torch.no_grad():
             # A policy close to uniform, and values of the size of game points.
             head = self.linear_layers()[-1].weight
             nn.init.orthogonal_(head[:NUM_ACTIONS], gain=0.01, generator=generator)
             nn.init.orthogonal_(head[NUM_ACTIONS:], gain=1.0, generator=generator)
             # Without an input there is no gradient, so these columns stay 0 for ever.
-            self.linear_layers()[0].weight[:, scale == 0] = 0.0
-
-    def linear_layers(self) -> list[nn.Linear]:
-        """The layers from first to last."""
-        return cast("list[nn.Linear]", list(self.layers))
+            self.linear_layers()[0].weight[:, self.scale == 0] = 0.0
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Logits ``float[B, A]`` and values ``float32[B]`` of the player to move, in game points.
@@ -63,12 +98,12 @@ class PolicyValueNet(nn.Module):
         Args:
             observations: ``uint8[B, F]``, an observation's whole numbers.
         """
-        out = _apply(self.linear_layers(), observations, self.scale)
+        out = self.apply_layers(observations)
         return out[:, :NUM_ACTIONS], out[:, NUM_ACTIONS].float()
 
 
-class StateCritic(nn.Module):
-    """A multilayer perceptron that estimates the value with all cards in sight; training only.
+class StateCritic(Perceptron):
+    """From an observation and all hidden cards to a value; training only.
 
     It may see what the players do not, since its estimates are compared with results and never
     reach an action. What is left to chance in its eyes is only what the players choose, so that
@@ -80,22 +115,16 @@ class StateCritic(nn.Module):
         generator: draws the initial weights.
     """
 
-    #: ``float32[F + H]``, as in :class:`PolicyValueNet`.
-    scale: Tensor
-
     def __init__(
         self,
         layout: Layout,
         hidden_sizes: tuple[int, ...],
         generator: torch.Generator | None = None,
     ) -> None:
-        super().__init__()
         scale = torch.cat([_input_scale(layout), torch.ones(HIDDEN_SIZE)])
-        self.register_buffer("scale", scale, persistent=False)
-        self.layers = _layers((len(scale), *hidden_sizes, 1), generator)
+        super().__init__(scale, hidden_sizes, 1, generator)
         with torch.no_grad():
-            head = cast("nn.Linear", self.layers[-1]).weight
-            nn.init.orthogonal_(head, gain=1.0, generator=generator)
+            nn.init.orthogonal_(self.linear_layers()[-1].weight, gain=1.0, generator=generator)
 
     def forward(self, observations: Tensor, hidden: Tensor) -> Tensor:
         """Values ``float32[B]`` of the player to move, in game points.
@@ -104,39 +133,13 @@ class StateCritic(nn.Module):
             observations: ``uint8[B, F]``.
             hidden: ``uint8[B, H]``, see :mod:`schnapsen_env.hidden`.
         """
-        layers = cast("list[nn.Linear]", list(self.layers))
-        inputs = torch.cat([observations, hidden], dim=1)
-        return _apply(layers, inputs, self.scale).squeeze(1).float()
+        return self.apply_layers(torch.cat([observations, hidden], dim=1)).squeeze(1).float()
 
 
 def _input_scale(layout: Layout) -> Tensor:
-    """``float32[F]``: whole numbers of an observation to inputs; 0 for unused features."""
+    """``float32[F]``: whole numbers of an observation to inputs in [0, 1]; 0 for unused fields."""
     scale = torch.as_tensor(layout.scale)
     for field in layout.fields:
         if field.name in UNUSED_FIELDS:
             scale[field.offset : field.offset + field.size] = 0.0
     return scale
-
-
-def _layers(sizes: tuple[int, ...], generator: torch.Generator | None) -> nn.ModuleList:
-    """Linear layers between ``sizes``, orthogonal and without bias, as is usual for PPO."""
-    layers = nn.ModuleList()
-    for before, after in pairwise(sizes):
-        layer = nn.Linear(before, after)
-        nn.init.orthogonal_(layer.weight, gain=math.sqrt(2), generator=generator)
-        nn.init.zeros_(layer.bias)
-        layers.append(layer)
-    return layers
-
-
-def _apply(layers: list[nn.Linear], inputs: Tensor, scale: Tensor) -> Tensor:
-    """The output of a perceptron with ReLU for whole-number inputs, ``uint8[B, I]``."""
-    first, *others = layers
-    dtype = first.weight.dtype
-    if torch.is_autocast_enabled(inputs.device.type):
-        dtype = torch.get_autocast_dtype(inputs.device.type)
-    # The scale goes to the weights, which are few; whole numbers below 256 are exact in bf16.
-    out = linear(inputs.to(dtype), first.weight * scale, first.bias)
-    for layer in others:
-        out = layer(out.relu())
-    return out
