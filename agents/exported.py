@@ -1,7 +1,7 @@
 """Agents that play from an exported file, ONNX or TorchScript: see :mod:`agents.export`.
 
-An exported graph takes observations in the layout of its training, where suits may be renamed. This
-module renames what an agent is shown, and the chosen action back. It needs onnxruntime for
+An exported graph takes observations in the layout of its training, where suits may be renamed: see
+:mod:`agents.renaming`. This module needs onnxruntime for
 ``onnx:`` and torch for ``torchscript:``, and nothing of the training code.
 
 Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
@@ -19,17 +19,11 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from agents.inputs import checked_inputs
+from agents.inputs import require_legal
 from agents.options import check_rules, first_line, read_switches
+from agents.renaming import name_back, renamed_inputs
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.compiled import compiled
-from schnapsen_env.observation import (
-    DEFAULT_LAYOUT,
-    LAYOUT_VERSION,
-    SUIT_ORDERS,
-    action_in_natural_order,
-    relabel,
-)
+from schnapsen_env.observation import DEFAULT_LAYOUT, LAYOUT_VERSION, SUIT_ORDERS
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
@@ -86,36 +80,6 @@ def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
     return metadata
 
 
-@compiled
-def rename_rows(
-    observations: Floats,
-    masks: Masks,
-    suits_code: int,
-    out: Floats,
-    out_masks: Masks,
-    orders: Actions,
-) -> None:
-    """Rename the suits of many positions.
-
-    Args:
-        observations: ``float32[N, F]`` in the default layout.
-        masks: ``int8[N, A]``.
-        suits_code: how the network names suits.
-        out: ``float32[N, F]``, filled with the renamed observations.
-        out_masks: ``int8[N, A]``, filled with their masks.
-        orders: ``int64[N]``, filled with the orders of suits.
-    """
-    for row in range(len(observations)):
-        orders[row] = relabel(observations[row], masks[row], suits_code, out[row], out_masks[row])
-
-
-@compiled
-def name_back(orders: Actions, actions: Actions) -> None:
-    """Give actions, ``int64[N]``, their natural ids, in place."""
-    for row in range(len(orders)):
-        actions[row] = action_in_natural_order(orders[row], actions[row])
-
-
 class ExportedAgent(ABC):
     """Plays with an exported network.
 
@@ -163,12 +127,12 @@ class ExportedAgent(ABC):
             TypeError: an array is of another kind.
             ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
-        inputs, masks, orders = self._renamed(observations, action_masks)
+        inputs, masks, orders = renamed_inputs(
+            "exported", observations, action_masks, self._suits_code
+        )
         if not len(inputs):
             return orders
-        nothing = ~masks.any(axis=1)
-        if nothing.any():
-            raise ValueError(f"the mask of position {int(nothing.argmax())} allows no action")
+        require_legal(masks)
         scores, _ = self.run(inputs, masks)
         if self.sample:
             scores = scores + self._chance.gumbel(size=scores.shape)
@@ -186,7 +150,9 @@ class ExportedAgent(ABC):
         Raises:
             ValueError: a shape is wrong.
         """
-        inputs, masks, orders = self._renamed(observations, action_masks)
+        inputs, masks, orders = renamed_inputs(
+            "exported", observations, action_masks, self._suits_code
+        )
         log_probs, values = self.run(inputs, masks)
         probs = np.zeros_like(log_probs)
         for action in range(NUM_ACTIONS):
@@ -194,13 +160,6 @@ class ExportedAgent(ABC):
             name_back(orders, natural)
             probs[np.arange(len(orders)), natural] = np.exp(log_probs[:, action])
         return probs, values
-
-    def _renamed(self, observations: Any, action_masks: Any) -> tuple[Floats, Masks, Actions]:
-        given, masks = checked_inputs("exported", observations, action_masks)
-        inputs, renamed_masks = np.empty_like(given), np.empty_like(masks)
-        orders = np.empty(len(given), dtype=np.int64)
-        rename_rows(given, masks, self._suits_code, inputs, renamed_masks, orders)
-        return inputs, renamed_masks, orders
 
 
 class OnnxAgent(ExportedAgent):

@@ -38,3 +38,14 @@ def checked_inputs(
     inputs: Observation = np.require(given, np.float32, ["C", "W"])
     masks: ActionMask = np.require(given_masks, np.int8, ["C", "W"])
     return inputs, masks
+
+
+def require_legal(action_masks: ActionMask) -> None:
+    """Make sure that each mask, ``int8[N, 27]``, allows an action.
+
+    Raises:
+        ValueError: one does not; the message has its position.
+    """
+    nothing = ~action_masks.any(axis=1)
+    if nothing.any():
+        raise ValueError(f"the mask of position {int(nothing.argmax())} allows no action")

@@ -19,16 +19,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.inputs import checked_inputs
+from agents.inputs import require_legal
+from agents.renaming import name_back, renamed_inputs
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.integrations import rllib
-from schnapsen_env.observation import (
-    DEFAULT_LAYOUT,
-    SUIT_ORDERS,
-    Layout,
-    action_in_natural_order,
-    relabel,
-)
+from schnapsen_env.observation import DEFAULT_LAYOUT, SUIT_ORDERS, Layout
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.int8]
@@ -98,25 +93,14 @@ class RLlibAgent:
             TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
             ValueError: a shape or a number is wrong, likewise; or nothing is legal in some row.
         """
-        given, given_masks = checked_inputs("rllib", observations, action_masks)
-        if not given_masks.any(axis=1).all():
-            raise ValueError("an action mask is all zeros: ask an agent only when it is to move")
-        seen, masks = np.empty_like(given), np.empty_like(given_masks)
-        orders = [
-            relabel(observation, mask, self._suits_code, seen[row], masks[row])
-            for row, (observation, mask) in enumerate(zip(given, given_masks, strict=True))
-        ]
+        seen, masks, orders = renamed_inputs("rllib", observations, action_masks, self._suits_code)
+        require_legal(masks)
         logits = self._logits(seen, masks)
         if self._sample:  # the largest logit with Gumbel noise is a sample of the policy
             logits = logits + self._rng.gumbel(size=logits.shape)
-        chosen = np.where(masks != 0, logits, -np.inf).argmax(axis=1)
-        return np.array(
-            [
-                action_in_natural_order(order, action)
-                for order, action in zip(orders, chosen, strict=True)
-            ],
-            dtype=np.int64,
-        )
+        actions: Actions = np.where(masks != 0, logits, -np.inf).argmax(axis=1).astype(np.int64)
+        name_back(orders, actions)
+        return actions
 
     def _logits(self, seen: Floats, masks: Mask) -> npt.NDArray[np.float64]:
         """The module's masked logits, ``float64[N, A]``."""

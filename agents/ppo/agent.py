@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.inputs import checked_inputs
+from agents.inputs import checked_inputs, require_legal
 from agents.options import check_rules, read_switches
 from agents.ppo.checkpoint import Weights, find_checkpoint, layer_name, read_checkpoint
 from agents.ppo.errors import CheckpointError
@@ -212,9 +212,7 @@ class PPOAgent:
             ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
         inputs, masks = checked_inputs("ppo", observations, action_masks)
-        nothing = ~masks.any(axis=1)
-        if nothing.any():
-            raise ValueError(f"the mask of position {int(nothing.argmax())} allows no action")
+        require_legal(masks)
         outputs = np.empty((len(inputs), NUM_ACTIONS + 1), dtype=np.float32)
         compute_outputs(inputs, masks, self._suits_code, self._matrices, self._biases, outputs)
         logits = np.where(masks != 0, outputs[:, :NUM_ACTIONS], -np.inf)

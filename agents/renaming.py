@@ -1,0 +1,74 @@
+"""Suits as a network calls them: what an agent is shown renamed, and the chosen actions named back.
+
+Agents are shown natural suits, while a network may have been trained with others (``suits=``). This
+is for networks that are called from outside; :mod:`agents.ppo.agent` does the same within its own
+compiled loop.
+
+Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from agents.base import ActionMask, Actions, Observation
+from agents.inputs import checked_inputs
+from schnapsen_env.compiled import compiled
+from schnapsen_env.observation import action_in_natural_order, relabel
+
+
+@compiled
+def rename_rows(
+    observations: Observation,
+    masks: ActionMask,
+    suits_code: int,
+    out: Observation,
+    out_masks: ActionMask,
+    orders: Actions,
+) -> None:
+    """Rename the suits of many positions.
+
+    Args:
+        observations: ``float32[N, F]`` in the default layout.
+        masks: ``int8[N, A]``.
+        suits_code: how the network names suits.
+        out: ``float32[N, F]``, filled with the renamed observations.
+        out_masks: ``int8[N, A]``, filled with their masks.
+        orders: ``int64[N]``, filled with the orders of suits.
+    """
+    for row in range(len(observations)):
+        orders[row] = relabel(observations[row], masks[row], suits_code, out[row], out_masks[row])
+
+
+@compiled
+def name_back(orders: Actions, actions: Actions) -> None:
+    """Give actions, ``int64[N]``, their natural ids, in place."""
+    for row in range(len(orders)):
+        actions[row] = action_in_natural_order(orders[row], actions[row])
+
+
+def renamed_inputs(
+    player: str, observations: Any, action_masks: Any, suits_code: int
+) -> tuple[Observation, ActionMask, Actions]:
+    """What an agent is shown, checked and renamed.
+
+    Args:
+        player: what the player is called in an error.
+        observations: see :func:`agents.inputs.checked_inputs`.
+        action_masks: likewise.
+        suits_code: how the network names suits.
+
+    Returns:
+        ``float32[N, F]``, ``int8[N, A]``, and the orders of suits for :func:`name_back`,
+        ``int64[N]``.
+
+    Raises:
+        TypeError, ValueError: see :func:`agents.inputs.checked_inputs`.
+    """
+    given, masks = checked_inputs(player, observations, action_masks)
+    inputs, renamed_masks = np.empty_like(given), np.empty_like(masks)
+    orders: Actions = np.empty(len(given), dtype=np.int64)
+    rename_rows(given, masks, suits_code, inputs, renamed_masks, orders)
+    return inputs, renamed_masks, orders
