@@ -107,8 +107,8 @@ class Learner:
         self.device = choose_device(config)
         self.amp_dtype = choose_amp(config, self.device)
         # Streams that have nothing to do with each other, nor with those of a neighbouring seed.
-        weights, cards, chance = (
-            int(word) for word in np.random.SeedSequence(config.seed).generate_state(3)
+        weights, cards, chance, critic_weights = (
+            int(word) for word in np.random.SeedSequence(config.seed).generate_state(4)
         )
         self.layout = Layout(suits=config.suits)
         self.network = PolicyValueNet(
@@ -117,7 +117,7 @@ class Learner:
         #: Sees all cards; None where policy and value share the network.
         self.critic: StateCritic | None = None
         if config.critic == "state":
-            generator = torch.Generator().manual_seed(weights + 1)
+            generator = torch.Generator().manual_seed(critic_weights)
             self.critic = StateCritic(self.layout, config.critic_hidden_sizes, generator)
             self.critic.to(self.device)
         self.optimizer: torch.optim.Optimizer = torch.optim.Adam(
