@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,3 +61,51 @@ def test_it_is_level_with_the_heuristic_or_better(rules: str) -> None:
     result = evaluate(agent, "heuristic", rules=rules, deals=2_000, seed=4)
     assert result.game_points.value > 0.1
     assert load(agent, rules=rules) is not None
+
+
+# ------------------------------------------------------------------ what the README says of them
+
+
+def figures_of(name: str) -> dict[str, Any]:
+    """What evaluate.py wrote; the command is in docs/training.md."""
+    return json.loads((ROOT / "docs" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def points_text(name: str) -> str:
+    figures = figures_of(name)
+    return f"{figures['mean_game_points']:+.2f} ± {figures['ci95']:.2f}"
+
+
+def closing_text(name: str) -> str:
+    rates = figures_of(name)["rates"]["A"]
+    return f"{rates['closes']:.0%}, {rates['closes_won']:.0%}".replace("%", " %")
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_has_the_figures_of_the_networks(rules: str) -> None:
+    row = (
+        f"| `ppo:agents/checkpoints/{rules}` | `{rules}` | {points_text(f'{rules}-random')} "
+        f"| {points_text(f'{rules}-heuristic')} | {closing_text(f'{rules}-heuristic')} |"
+    )
+    assert row in readme()
+    for other in ("random", "heuristic"):
+        figures = figures_of(f"{rules}-{other}")
+        assert figures["specs"] == {"A": f"ppo:agents/checkpoints/{rules}", "B": other}
+        assert (figures["rules"], figures["deals"]) == (rules, 5_000)
+
+
+def test_the_readme_has_the_figures_of_the_heuristic() -> None:
+    name = "heuristic-random"
+    row = f"| `pagat_auto` | {points_text(name)} | - | {closing_text(name)} |"
+    assert f"| `heuristic`, version 1 {row}" in readme()
+
+
+@pytest.mark.parametrize("search", ["pimc", "ismcts"])
+def test_the_readme_has_the_figures_against_search(search: str) -> None:
+    name = f"pagat_auto-{search}"
+    spec = re.escape(figures_of(name)["specs"]["B"])
+    assert re.search(rf"`{spec}`\s+by\s+{re.escape(points_text(name))}", readme())
+    assert figures_of(name)["deals"] == 400
