@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import pickle
-import subprocess
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from schnapsen_env.engine import record as r
 from schnapsen_env.env import AGENTS, SchnapsenAECEnv
 from schnapsen_env.observation import describe
 from schnapsen_env.single_agent import SchnapsenEnv
+from tests.processes import run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 SETS = list(RULES)
@@ -926,25 +926,14 @@ def test_a_copy_does_not_compile_the_engine_again() -> None:
 # ------------------------------------------------------------------------------------- package
 
 
-def run_python(code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_import_loads_no_compiler_and_registers() -> None:
     loaded = run_python(
+        "-c",
         "import sys, gymnasium, schnapsen_env\n"
         "assert 'schnapsen/Schnapsen-v0' in gymnasium.registry\n"
         "heavy = {'numba', 'torch', 'matplotlib', 'pygame', 'PIL'}\n"
         "print(*(heavy | {'schnapsen_env.render', 'schnapsen_env.integrations'})"
-        " & set(sys.modules))"
+        " & set(sys.modules))",
     )
     assert loaded.split() == []
 

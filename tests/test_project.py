@@ -6,12 +6,10 @@ import ast
 import dataclasses
 import importlib.metadata
 import itertools
-import os
 import re
 import runpy
 import shutil
 import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +20,7 @@ import schnapsen_env
 from agents.ppo.config import read_config
 from schnapsen_env import RULES, engine
 from schnapsen_env.position import EndReason
+from tests.processes import run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "schnapsen_env"
@@ -167,45 +166,35 @@ def test_agents_import_public_names_only(path: Path) -> None:
         assert len(deepest.split(".")) <= depth, f"{imported} is inside a package: import that"
 
 
-def _run_python(code: str) -> str:
-    """Runs code in a fresh interpreter, warnings as errors; returns its standard output."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_import_brings_no_heavy_library() -> None:
     """Scipy is not on the list: numba imports it by itself where it is installed."""
-    heavy = _run_python(
+    heavy = run_python(
+        "-c",
         "import sys, schnapsen_env, schnapsen_env.vector\n"
         "print(*{'torch', 'matplotlib', 'PIL', 'pygame', 'tensorboard', 'tyro', 'rich'}"
-        " & {name.split('.')[0] for name in sys.modules})"
+        " & {name.split('.')[0] for name in sys.modules})",
     )
     assert heavy.split() == []
 
 
 def test_agents_load_without_torch() -> None:
-    loaded = _run_python(
+    loaded = run_python(
+        "-c",
         "import sys, agents\n"
         "agents.load('random'); agents.load('heuristic')\n"
-        "print('torch' in sys.modules)"
+        "print('torch' in sys.modules)",
     )
     assert loaded.split() == ["False"]
 
 
 def test_importing_twice_and_reloading_warns_of_nothing() -> None:
-    _run_python(
+    run_python(
+        "-c",
         "import importlib, sys, schnapsen_env\n"
         "importlib.reload(schnapsen_env)\n"
         "for name in [name for name in sys.modules if name.split('.')[0] == 'schnapsen_env']:\n"
         "    del sys.modules[name]\n"
-        "import schnapsen_env"
+        "import schnapsen_env",
     )
 
 
@@ -353,13 +342,4 @@ def test_no_file_names_a_path_of_one_machine() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
 def test_examples_run(path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(path)],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "player_0" in done.stdout
+    assert "player_0" in run_python(str(path))

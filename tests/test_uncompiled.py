@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.processes import run_python
 
 
 def digest_of_play(**environment: str) -> str:
     """What ``digest_of_play.py`` prints in a new process; warnings there are errors."""
-    ran = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "tests.digest_of_play"],
-        cwd=ROOT,
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    return run_python("-m", "tests.digest_of_play", **environment)
 
 
 def test_the_same_deals_come_out_without_compilation() -> None:

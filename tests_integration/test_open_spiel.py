@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import re
 import subprocess
@@ -31,6 +30,7 @@ from schnapsen_env.observation import Layout
 from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent
 from schnapsen_env.sampling import redeal
 from schnapsen_env.solver import solve
+from tests.processes import run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -566,24 +566,11 @@ def test_shimmy_makes_of_our_game_what_our_aec_environment_is(rules: str) -> Non
 # ---------------------------------------------------------------------------------------- documents
 
 
-def _run(*arguments: str) -> str:
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_examples_run() -> None:
-    deal = _run("examples/open_spiel/play_a_deal.py")
+    deal = run_python("examples/open_spiel/play_a_deal.py", warnings="default")
     assert "player_0: play" in deal
     assert "game points: [" in deal
-    match = _run("examples/open_spiel/ismcts_against_heuristic.py", "1")
+    match = run_python("examples/open_spiel/ismcts_against_heuristic.py", "1", warnings="default")
     assert "game points in 2 deals" in match
 
 
@@ -592,7 +579,7 @@ def test_python_in_the_page_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
-        assert "player=0 forehand=0" in _run("-c", block)
+        assert "player=0 forehand=0" in run_python("-c", block, warnings="default")
 
 
 def test_the_spec_of_the_page_is_an_agent() -> None:

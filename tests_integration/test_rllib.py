@@ -38,6 +38,7 @@ from agents.rllib_agent import RLlibAgent
 from schnapsen_env import engine
 from schnapsen_env.integrations import rllib
 from schnapsen_env.observation import observe
+from tests.processes import run_python
 
 ROOT = Path(__file__).resolve().parent.parent
 SEATS = ("player_0", "player_1")
@@ -721,22 +722,14 @@ def test_trap_28_observations_come_under_the_key_that_a_module_wants() -> None:
 
 
 def test_the_example_trains_a_pool_and_saves_what_can_be_played(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "examples/rllib/self_play.py",
-            *("--pool", "--num-env-runners", "1", "--num-envs-per-env-runner", "8"),
-            *("--iterations", "1", "--batch-size", "200"),
-            *("--checkpoint", str(tmp_path / "saved")),
-        ],
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
+    told = run_python(
+        "examples/rllib/self_play.py",
+        *("--pool", "--num-env-runners", "1", "--num-envs-per-env-runner", "8"),
+        *("--iterations", "1", "--batch-size", "200"),
+        *("--checkpoint", str(tmp_path / "saved")),
+        warnings="default",
     )
-    assert done.returncode == 0, done.stderr
-    assert "against 0 past selves" in done.stdout
+    assert "against 0 past selves" in told
     agent = agents.load(f"rllib:{tmp_path / 'saved'}")
     record = engine.new_record(0)
     engine.deal_deck(record, np.random.default_rng(0).permutation(20), 0)
