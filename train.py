@@ -67,7 +67,7 @@ def train(config: Config, resume: Path | None) -> int:
 
     Raises:
         ConfigError, CheckpointError, RunDirError: it cannot begin.
-        NonFiniteLossError, OSError: it has failed.
+        NonFiniteLossError, AgentError, OSError: it has failed.
     """
     from agents.ppo.trainer import EVALUATION_FILE, Outcome, Trainer, stop_on_signal
 
@@ -110,13 +110,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse_and_train(arguments: Sequence[str]) -> int:
+    from agents.base import AgentError
     from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError, RunDirError
 
     try:
         return train(*parse(arguments))
     except (ConfigError, CheckpointError, RunDirError) as error:
         return _complain(str(error), WRONG_COMMAND)
-    except NonFiniteLossError as error:
+    except (NonFiniteLossError, AgentError) as error:
         return _complain(str(error), FAILED)
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""

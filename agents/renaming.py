@@ -16,7 +16,8 @@ import numpy as np
 from agents.base import ActionMask, Actions, Observation
 from agents.inputs import checked_inputs
 from schnapsen_env.compiled import compiled
-from schnapsen_env.observation import action_in_natural_order, relabel
+from schnapsen_env.observation import action_in_natural_order, named_action, relabel
+from schnapsen_env.view import PERFECT
 
 
 @compiled
@@ -47,6 +48,23 @@ def name_back(orders: Actions, actions: Actions) -> None:
     """Give actions, ``int64[N]``, their natural ids, in place."""
     for row in range(len(orders)):
         actions[row] = action_in_natural_order(orders[row], actions[row])
+
+
+@compiled
+def name_forth(
+    records: Actions, codes: Actions, rows: Actions, suits_code: int, actions: Actions
+) -> None:
+    """Give natural ``actions``, ``int64[k]``, the ids by which a network calls them, in place.
+
+    Args:
+        records: ``int64[N, RECORD_SIZE]``.
+        codes: ``Rules.codes()``.
+        rows: ``int64[k]``, the records of the actions, in which their players are to move.
+        suits_code: how the network names suits.
+        actions: ``int64[k]``.
+    """
+    for i in range(len(rows)):
+        actions[i] = named_action(records[rows[i]], codes, PERFECT, suits_code, 0, actions[i])
 
 
 def renamed_inputs(

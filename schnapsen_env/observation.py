@@ -394,6 +394,25 @@ def natural_action(
 
 
 @compiled
+def named_action(
+    record: Record, codes: Codes, memory: int, suits_code: int, history: int, action: int
+) -> int:
+    """What the player to move calls the action with the natural id ``action``.
+
+    The inverse of :func:`natural_action`.
+    """
+    if suits_code == NATURAL or action >= EXCHANGE:
+        return action
+    seat = record[r.TO_MOVE]
+    seen = view(record, codes, seat, memory)
+    order = order_of(record, seat, seen, suits_code, history)
+    for named in range(EXCHANGE):
+        if action_in_natural_order(order, named) == action:
+            return named
+    return action
+
+
+@compiled
 def action_in_natural_order(order: int, action: int) -> int:
     """The natural id of an ``action`` whose suits are named by ``order``."""
     if action >= EXCHANGE:

@@ -199,7 +199,7 @@ def test_learning(tmp_path: Path) -> None:
     def strength() -> Mean:
         # The policy itself: the best action of a network that knows nothing beats random already,
         # since it seldom is to close.
-        agent = PPOAgent(trainer.weights(), trainer.learner.layout, sample=True)
+        agent = PPOAgent(trainer.learner.weights(), trainer.learner.layout, sample=True)
         return evaluate(agent, "random", rules=trainer.rules, deals=500, seed=3).game_points
 
     before = strength()
@@ -265,7 +265,7 @@ def test_a_loss_that_is_not_finite_names_its_cause(
     run = tmp_path / "run"
     trainer = start(run)
     trainer.run(until=1024)
-    good = trainer.weights()
+    good = trainer.learner.weights()
     losses = trainer.learner.losses
 
     def poisoned(minibatch: Any) -> Any:
@@ -278,7 +278,7 @@ def test_a_loss_that_is_not_finite_names_its_cause(
     text = str(error.value)
     assert f"{term} = nan in iteration 3 (after 1,024 decisions, learning rate 0.0004)" in text
     assert f"the last good checkpoint is {run / 'checkpoints' / 'step-000000001024'}" in text
-    for name, array in trainer.weights().items():
+    for name, array in trainer.learner.weights().items():
         np.testing.assert_array_equal(array, good[name])
 
 
@@ -381,7 +381,7 @@ def test_bfloat16_trains(tmp_path: Path) -> None:
     trainer = start(tmp_path / "run", amp="bf16")
     trainer.run(until=1024)
     assert trainer.learner.amp_dtype == torch.bfloat16
-    assert all(array.dtype == np.float32 for array in trainer.weights().values())
+    assert all(array.dtype == np.float32 for array in trainer.learner.weights().values())
 
 
 def test_a_gpu_that_is_not_there_is_refused() -> None:

@@ -48,7 +48,22 @@ class Config:
     suits: Literal["natural", "trump_first", "canonical"] = "canonical"
     """How suits are named for the network; canonical makes 24 equal deals look the same."""
 
+    # ---------------------------------------------------------------------------- the opponents
+    opponents: tuple[str, ...] = ()
+    """Agents that play one seat in a share of the deals, by their specs; "past" is an earlier self.
+    With none the policy plays both seats of every deal."""
+    opponent_share: float = 0.25
+    """Share of the deals in which one of these plays a seat, each of them in equally many."""
+    past_selves: int = 16
+    """Earlier selves that are kept to choose from."""
+    past_interval: int = 2_000_000
+    """Decisions between two of them."""
+    random_openings: float = 0.0
+    """Share of the deals that open with up to twelve random actions, to learn from any position."""
+
     # ------------------------------------------------------------------------------ the network
+    initial_weights: str = ""
+    """A checkpoint with whose weights the run begins; none draws them at random."""
     hidden_sizes: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, which policy and value share."""
     critic: Literal["shared", "state"] = "shared"
@@ -102,6 +117,10 @@ class Config:
     runs from 0 to 1. This term, and not the entropy, keeps rare actions such as closing alive."""
     uniform_kl_floor: float = 0.002
     """b in the same weight: what is left of it at the end."""
+    magnet_coef: float = 0.0
+    """Weight of KL(policy || magnet), where the magnet is a slow copy of the policy; 0 for none."""
+    magnet_rate: float = 0.02
+    """How far the weights of the magnet move towards the policy's after each iteration."""
 
     # --------------------------------------------------------------------- watching and keeping
     eval_interval: int = 1_000_000
@@ -128,7 +147,7 @@ class Config:
             self._require(name, getattr(self, name) > 0, "must be more than 0")
         for name in _NOT_NEGATIVE:
             self._require(name, getattr(self, name) >= 0, "must not be negative")
-        for name in ("gamma", "gae_lambda"):
+        for name in ("gamma", "gae_lambda", "opponent_share", "random_openings", "magnet_rate"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         for name in ("hidden_sizes", "critic_hidden_sizes"):
             sizes = getattr(self, name)
@@ -171,20 +190,22 @@ class Config:
         return math.ceil(self.total_timesteps / self.batch_size)
 
 
+#: What :attr:`Config.opponents` calls an earlier self of the learning policy.
+PAST: Final = "past"
 _WIDEST: Final = 8192
 _POSITIVE: Final = (
     "total_timesteps torch_threads num_envs num_steps update_epochs minibatch_size learning_rate "
-    "adam_eps clip_coef max_grad_norm checkpoint_interval log_interval"
+    "adam_eps clip_coef max_grad_norm checkpoint_interval log_interval past_selves past_interval"
 ).split()
 _NOT_NEGATIVE: Final = (
     "seed learning_rate_final vf_coef ent_coef ent_coef_final uniform_kl_coef uniform_kl_floor "
-    "eval_interval eval_deals final_eval_deals keep_checkpoints"
+    "magnet_coef eval_interval eval_deals final_eval_deals keep_checkpoints"
 ).split()
 
 #: What a continued run cannot be told anew: the network, the deals and the count of decisions would
 #: not fit any more. Anything else may be changed, and with no change a run goes on exactly.
 FIXED_ON_RESUME: Final = (
-    "seed rules suits hidden_sizes critic critic_hidden_sizes num_envs num_steps"
+    "seed rules suits hidden_sizes critic critic_hidden_sizes num_envs num_steps initial_weights"
 ).split()
 
 
@@ -225,9 +246,10 @@ def config_from_dict(values: Mapping[str, Any], source: str = "config") -> Confi
 def config_to_dict(config: Config) -> dict[str, Any]:
     """The configuration as plain values that JSON and YAML can hold."""
     values = {field.name: getattr(config, field.name) for field in fields(config)}
-    for name in ("hidden_sizes", "critic_hidden_sizes"):
-        values[name] = list(values[name])
-    return values
+    return {
+        name: list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+        for name, value in values.items()
+    }
 
 
 def read_config(path: Path) -> Config:
@@ -310,5 +332,5 @@ def _type_text(hint: Any) -> str:
     if origin in (Union, types.UnionType):
         return f"{_type_text(arguments[0])} or null"
     if origin is tuple:
-        return "a list of whole numbers"
+        return "a list of texts" if arguments[0] is str else "a list of whole numbers"
     return {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}[hint]

@@ -39,6 +39,7 @@ def generalised_advantages(
     gamma: float,
     gae_lambda: float,
     exact: Tensor | None = None,
+    learns: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Advantages and the value targets that go with them.
 
@@ -52,9 +53,13 @@ def generalised_advantages(
         gae_lambda: decay of the estimate.
         exact: ``bool[T + 1, N]``, whether a value is the true one. Nothing beyond it is then looked
             at: the rest of the deal could only add noise.
+        learns: ``bool[T, N]``, whether the policy took the decision. One that somebody else took is
+            a part of the game like the turn of a card: the estimate passes through it, since what
+            the policy would expect in that player's place says nothing about what that player does.
 
     Returns:
-        Advantages and returns, ``float32[T, N]`` each, in the view of the player who moved.
+        Advantages and returns, ``float32[T, N]`` each, in the view of the player who moved; the
+        advantages of decisions that others took are 0.
     """
     carry = turn_signs(to_play) * gamma * ~dones
     decay = carry * gae_lambda
@@ -62,8 +67,12 @@ def generalised_advantages(
         decay = decay * ~exact[1:]
     advantages = torch.zeros_like(rewards)
     last = torch.zeros_like(rewards[0])
+    values = values.clone()
     for t in reversed(range(len(rewards))):
         delta = rewards[t] + carry[t] * values[t + 1] - values[t]
         last = delta + decay[t] * last
+        if learns is not None:
+            values[t] = torch.where(learns[t], values[t], values[t] + last)
+            last = torch.where(learns[t], last, 0.0)
         advantages[t] = last
     return advantages, advantages + values[:-1]

@@ -16,16 +16,19 @@ Letters: ``T`` steps, ``N`` deals, ``M`` decisions of a minibatch.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.ppo.config import Config
-from agents.ppo.errors import ConfigError, NonFiniteLossError
+from agents.ppo.checkpoint import Weights, read_checkpoint
+from agents.ppo.config import PAST, Config
+from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError
 from agents.ppo.gae import generalised_advantages
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.network import PolicyValueNet, StateCritic
@@ -34,6 +37,8 @@ from schnapsen_env.observation import Layout
 
 #: Keeps the division defined when all advantages of a minibatch are alike.
 _ADVANTAGE_EPS: Final = 1e-8
+#: A standard deviation needs two.
+_FEWEST_DECISIONS: Final = 2
 
 
 @dataclass(frozen=True)
@@ -74,6 +79,8 @@ class Minibatch:
     #: ``float32[M]`` each, as they were when the actions were taken.
     log_probs: Tensor
     values: Tensor
+    #: ``float32[M, A]``, of the magnet; ``[M, 0]`` without one.
+    magnet_log_probs: Tensor
     #: ``float32[M]`` each.
     advantages: Tensor
     returns: Tensor
@@ -87,6 +94,7 @@ class Losses:
     value_loss: Tensor
     entropy: Tensor
     uniform_kl: Tensor
+    magnet_kl: Tensor
     approx_kl: Tensor
     clip_frac: Tensor
 
@@ -107,13 +115,17 @@ class Learner:
         self.device = choose_device(config)
         self.amp_dtype = choose_amp(config, self.device)
         # Streams that have nothing to do with each other, nor with those of a neighbouring seed.
-        weights, cards, chance, critic_weights = (
-            int(word) for word in np.random.SeedSequence(config.seed).generate_state(4)
+        weights, cards, chance, critic_weights, pool = (
+            int(word) for word in np.random.SeedSequence(config.seed).generate_state(5)
         )
         self.layout = Layout(suits=config.suits)
         self.network = PolicyValueNet(
             self.layout, config.hidden_sizes, torch.Generator().manual_seed(weights)
         ).to(self.device)
+        if config.initial_weights:
+            self._take_weights(Path(config.initial_weights))
+        #: A slow copy of the policy that it is held near to; None for none.
+        self.magnet = copy.deepcopy(self.network) if config.magnet_coef > 0 else None
         #: Sees all cards; None where policy and value share the network.
         self.critic: StateCritic | None = None
         if config.critic == "state":
@@ -125,7 +137,7 @@ class Learner:
         )
         #: Draws actions and minibatches; on the CPU, so that a run can move between devices.
         self.generator = torch.Generator().manual_seed(chance)
-        self.collector = Collector(config, cards, self.generator, self.device)
+        self.collector = Collector(config, cards, pool, self.generator, self.device)
         self.iteration = 0
 
     def parameters(self) -> list[nn.Parameter]:
@@ -148,10 +160,13 @@ class Learner:
 
         Raises:
             NonFiniteLossError: before the step in question reaches the weights.
+            AgentError: an opponent of the pool fails.
+            ConfigError: opponents and chance left the policy nothing to learn from.
         """
         config = self.config
         now = coefficients(config, self.iteration / config.num_iterations)
 
+        self.collector.pool.begin(self.iteration)
         with self._autocast():
             rollout, counts = self.collector.collect(self.network, self.critic)
 
@@ -163,13 +178,20 @@ class Learner:
             config.gamma,
             config.gae_lambda,
             rollout.exact,
+            rollout.learns,
         )
 
-        batch = _flatten(rollout, advantages, returns)
+        batch = _flatten(rollout, advantages, returns, self._magnet_log_probs(rollout))
+        learnt_from = rollout.learns.flatten().nonzero().squeeze(1)
+        if len(learnt_from) < _FEWEST_DECISIONS:
+            raise ConfigError(
+                f"num_envs * num_steps = {config.batch_size}: opponents and random openings left "
+                f"the policy {len(learnt_from)} decisions to learn from; choose more deals or steps"
+            )
         history: list[dict[str, Tensor]] = []
         for _ in range(config.update_epochs):
-            order = torch.randperm(config.batch_size, generator=self.generator).to(self.device)
-            for chosen in torch.split(order, config.minibatch_size):
+            order = torch.randperm(len(learnt_from), generator=self.generator).to(self.device)
+            for chosen in self._minibatches(learnt_from[order]):
                 with self._autocast():
                     losses = self.losses(_take(batch, chosen))
                 grad_norm = self.descend(losses, now)
@@ -179,6 +201,9 @@ class Learner:
                 break
 
         self.iteration += 1
+        self._move_magnet()
+        if self._is_past_due():
+            self.collector.pool.remember(self.weights())
         return _metrics(history, rollout, returns, now), counts
 
     def losses(self, minibatch: Minibatch) -> Losses:
@@ -217,6 +242,7 @@ class Learner:
             value_loss=value_loss,
             entropy=policy.entropy().mean(),
             uniform_kl=policy.kl_from_uniform().mean(),
+            magnet_kl=policy.kl_to(minibatch.magnet_log_probs).mean(),
             approx_kl=approx_kl,
             clip_frac=clip_frac,
         )
@@ -233,6 +259,7 @@ class Learner:
             + config.vf_coef * losses.value_loss
             - now.ent_coef * losses.entropy
             + now.uniform_kl_coef * losses.uniform_kl
+            + config.magnet_coef * losses.magnet_kl
         )
         self._require_finite(loss, losses, now)
         self.optimizer.zero_grad(set_to_none=True)
@@ -246,6 +273,65 @@ class Learner:
         return grad_norm
 
     # --------------------------------------------------------------------------------- the rest
+
+    def weights(self) -> Weights:
+        """The network's weights as numpy arrays, a copy."""
+        state = self.network.state_dict()
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in state.items()}
+
+    def _take_weights(self, path: Path) -> None:
+        """Begin with the weights of a checkpoint.
+
+        Raises:
+            ConfigError: they cannot be read, or are of another network.
+        """
+        try:
+            info, weights = read_checkpoint(path)
+        except CheckpointError as error:
+            raise ConfigError(f"initial_weights: {error}") from error
+        for name, own, given in (
+            ("suits", self.layout.suits, info.suits),
+            ("hidden_sizes", self.config.hidden_sizes, info.hidden_sizes),
+        ):
+            if own != given:
+                raise ConfigError(f"initial_weights: {path} has {name}={given}, this run {own}")
+        state = {name: torch.as_tensor(array) for name, array in weights.items()}
+        self.network.load_state_dict(state)
+
+    def _minibatches(self, order: Tensor) -> list[Tensor]:
+        """The decisions to learn from in the order given, in minibatches of one size."""
+        size = self.config.minibatch_size
+        parts = list(torch.split(order, size))
+        # A last one that is much smaller would be a step as long on far less evidence.
+        return [part for part in parts if len(part) == size] or parts
+
+    @torch.no_grad()
+    def _magnet_log_probs(self, rollout: Rollout) -> Tensor:
+        """What the magnet thinks of each decision: ``float32[N * T, A]``, no columns without it."""
+        observations = rollout.observations[:-1].flatten(0, 1)
+        if self.magnet is None:
+            return torch.zeros((len(observations), 0), device=self.device)
+        masks = rollout.masks.flatten(0, 1)
+        size = self.config.num_envs
+        with self._autocast():
+            parts = [
+                MaskedPolicy(self.magnet(observations[i : i + size])[0], masks[i : i + size])
+                for i in range(0, len(observations), size)
+            ]
+        return torch.cat([part.log_probs for part in parts])
+
+    @torch.no_grad()
+    def _move_magnet(self) -> None:
+        if self.magnet is not None:
+            pairs = zip(self.magnet.parameters(), self.network.parameters(), strict=True)
+            for slow, fast in pairs:
+                slow.lerp_(fast, self.config.magnet_rate)
+
+    def _is_past_due(self) -> bool:
+        """Whether the last iteration has passed a multiple of ``past_interval`` decisions."""
+        interval, size = self.config.past_interval, self.config.batch_size
+        due = self.timesteps // interval > (self.timesteps - size) // interval
+        return due and PAST in self.config.opponents
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(
@@ -270,6 +356,7 @@ class Learner:
         return {
             "iteration": self.iteration,
             "critic": self.critic.state_dict() if self.critic is not None else {},
+            "magnet": self.magnet.state_dict() if self.magnet is not None else {},
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "deals": self.collector.state(),
@@ -284,13 +371,18 @@ class Learner:
         self.network.load_state_dict(weights)
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
+        if self.magnet is not None:
+            # A run that is given a magnet on the way starts it where the policy stands.
+            self.magnet.load_state_dict(state["magnet"] or weights)
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"])
         self.collector.restore(state["deals"])
         self.iteration = state["iteration"]
 
 
-def _flatten(rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch:
+def _flatten(
+    rollout: Rollout, advantages: Tensor, returns: Tensor, magnet_log_probs: Tensor
+) -> Minibatch:
     """The N * T decisions of a rollout as one batch."""
     return Minibatch(
         observations=rollout.observations[:-1].flatten(0, 1),
@@ -299,6 +391,7 @@ def _flatten(rollout: Rollout, advantages: Tensor, returns: Tensor) -> Minibatch
         actions=rollout.actions.flatten(),
         log_probs=rollout.log_probs.flatten(),
         values=rollout.values[:-1].flatten(),
+        magnet_log_probs=magnet_log_probs,
         advantages=advantages.flatten(),
         returns=returns.flatten(),
     )
@@ -316,8 +409,10 @@ def _metrics(
         f"losses/{name}": torch.stack([terms[name] for terms in history]).mean().item()
         for name in history[0]
     }
-    unexplained = (returns - rollout.values[:-1]).var() / returns.var()
-    metrics["losses/explained_variance"] = 1.0 - unexplained.item()
+    learns = rollout.learns
+    returns, values = returns[learns], rollout.values[:-1][learns]
+    metrics["losses/explained_variance"] = 1.0 - ((returns - values).var() / returns.var()).item()
+    metrics["charts/learnt_share"] = learns.float().mean().item()
     return metrics | {f"charts/{name}": value for name, value in vars(now).items()}
 
 

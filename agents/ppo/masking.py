@@ -57,6 +57,18 @@ class MaskedPolicy:
         total = torch.where(self.legal, self.log_probs, 0.0).sum(dim=-1)
         return -total / count - count.log()
 
+    def kl_to(self, log_probs: Tensor) -> Tensor:
+        """KL(policy || other) of each row, ``float32[B]``.
+
+        Args:
+            log_probs: ``float32[B, A]`` of the other policy under the same masks; with no columns
+                there is no other policy, and the distance is 0.
+        """
+        if log_probs.shape[-1] == 0:
+            return torch.zeros_like(self.log_probs[:, 0])
+        apart = torch.where(self.legal, self.log_probs - log_probs, 0.0)
+        return (self.probs * apart).sum(dim=-1)
+
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """One action of each row, ``int64[B]``.
 

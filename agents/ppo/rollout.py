@@ -17,6 +17,7 @@ from torch import Tensor
 from agents.ppo.config import Config
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.network import PolicyValueNet, StateCritic
+from agents.ppo.opponents import Pool
 from schnapsen_env import engine
 from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
 from schnapsen_env.cards import KING, NUM_RANKS, NUM_SUITS, QUEEN
@@ -52,6 +53,8 @@ class Rollout:
     rewards: Tensor
     #: ``bool[T, N]``, whether the step ended its deal.
     dones: Tensor
+    #: ``bool[T, N]``, whether the policy took the decision, and not an opponent or chance.
+    learns: Tensor
     #: ``float32[T + 1, N]``, of the player to move.
     values: Tensor
     #: ``bool[T + 1, N]``, whether a value is not an estimate but the true one.
@@ -77,6 +80,7 @@ class Rollout:
             log_probs=new(steps, deals, dtype=torch.float32),
             rewards=new(steps, deals, dtype=torch.float32),
             dones=new(steps, deals, dtype=torch.bool),
+            learns=new(steps, deals, dtype=torch.bool),
             values=new(steps + 1, deals, dtype=torch.float32),
             exact=new(steps + 1, deals, dtype=torch.bool),
             to_play=new(steps + 1, deals, dtype=torch.int8),
@@ -149,14 +153,20 @@ class Collector:
     """Plays deals with the network and writes them down.
 
     Args:
-        config: rule set, suits, numbers of deals and steps.
+        config: rule set, suits, numbers of deals and steps, opponents.
         seed: of the cards.
+        pool_seed: of the opponents and the random openings.
         generator: draws the actions; a CPU generator, whatever the device is.
         device: where the network is, and the rollout is kept.
     """
 
     def __init__(
-        self, config: Config, seed: int, generator: torch.Generator, device: torch.device
+        self,
+        config: Config,
+        seed: int,
+        pool_seed: int,
+        generator: torch.Generator,
+        device: torch.device,
     ) -> None:
         self.env = SchnapsenVectorEnv(
             config.num_envs,
@@ -179,9 +189,11 @@ class Collector:
             HIDDEN_SIZE if self.sees_all else 0,
             device,
         )
+        self.pool = Pool(config, self.env.layout, pool_seed)
         self.codes = self.env.rules.codes()
         self.workspace = new_workspace(_ENDGAME_TABLE_BITS)
         self.env.reset(seed=seed)
+        self.pool.open_deals(np.ones(config.num_envs, dtype=np.bool_))
 
     @torch.inference_mode()
     def collect(
@@ -195,6 +207,9 @@ class Collector:
 
         Returns:
             The rollout, whose arrays the next call fills anew, and counts of what was played.
+
+        Raises:
+            AgentError: an opponent fails.
         """
         rollout, counts = self.rollout, PlayCounts()
         obs, info = self.env.observe()
@@ -206,13 +221,16 @@ class Collector:
             rollout.actions[t] = actions = policy.sample(self.generator)
             rollout.log_probs[t] = policy.log_prob(actions)
 
-            chosen = actions.cpu().numpy()
+            chosen = actions.cpu().numpy().copy()
+            learns = self.pool.take_over(self.env.records, obs["action_mask"], chosen)
+            rollout.learns[t] = torch.as_tensor(learns)
             movers = info["to_play"].copy()
             closers = self.env.records[:, _CLOSED_BY].copy()
             counts.count_actions(obs["action_mask"], chosen)
             # A deal that ends is dealt anew within the step: the next row is of another deal.
             obs, rewards, terminations, _, info = self.env.step(chosen)
             counts.count_deals(terminations, closers, rewards)
+            self.pool.open_deals(terminations)
             own = rewards[np.arange(len(movers)), movers]
             rollout.rewards[t] = torch.as_tensor(own)
             rollout.dones[t] = torch.as_tensor(terminations)
@@ -247,17 +265,18 @@ class Collector:
             known = torch.as_tensor(exact_values).to(self.device)
             self.rollout.values[t] = torch.where(self.rollout.exact[t], known, values)
 
-    def state(self) -> Tensor:
-        """The running deals with their random states, ``int64[N, R]``: enough to go on from."""
-        return torch.as_tensor(self.env.records.copy())
+    def state(self) -> dict[str, Any]:
+        """The running deals with their random states, ``int64[N, R]``, and the pool."""
+        return {"records": torch.as_tensor(self.env.records.copy()), "pool": self.pool.state()}
 
-    def restore(self, state: Tensor) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         """Go on from what :meth:`state` gave.
 
         Raises:
             ValueError: it is of another number of deals.
         """
-        records = state.numpy()
+        records: npt.NDArray[np.int64] = state["records"].numpy()
         if records.shape != self.env.records.shape:
             raise ValueError(f"{records.shape} deals do not fit {self.env.records.shape}")
         self.env.records[:] = records
+        self.pool.restore(state["pool"])

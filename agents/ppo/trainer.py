@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from rich.console import Console
 
+from agents.base import AgentError
 from agents.evaluation import evaluate
 from agents.ppo.agent import PPOAgent
 from agents.ppo.checkpoint import (
     CHECKPOINTS_DIR,
     LATEST_FILE,
     CheckpointInfo,
-    Weights,
     find_checkpoint,
     read_checkpoint,
     read_training,
@@ -211,6 +211,7 @@ class Trainer:
 
         Raises:
             NonFiniteLossError: training has failed; the message names the last good checkpoint.
+            AgentError: an opponent has failed; likewise.
             OSError: the disk is full or gone; likewise.
         """
         learner, config = self.learner, self.config
@@ -231,6 +232,8 @@ class Trainer:
                 self.save()
         except NonFiniteLossError as error:
             raise NonFiniteLossError(f"{error}; {self._last_good()}") from error
+        except AgentError as error:
+            raise AgentError(f"{error}; {self._last_good()}") from error
         except OSError as error:
             raise OSError(
                 error.errno or errno.EIO,
@@ -272,14 +275,9 @@ class Trainer:
 
     # ------------------------------------------------------------------------------ what it gives
 
-    def weights(self) -> Weights:
-        """The network's weights as numpy arrays, a copy."""
-        state = self.learner.network.state_dict()
-        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in state.items()}
-
     def agent(self) -> PPOAgent:
         """The agent that plays with the weights of this moment."""
-        return PPOAgent(self.weights(), self.learner.layout)
+        return PPOAgent(self.learner.weights(), self.learner.layout)
 
     def save(self) -> Path:
         """Write a checkpoint and make it the latest; returns its folder.
@@ -299,7 +297,7 @@ class Trainer:
         )
         training = self.learner.state() | {"seconds": self._cpu_seconds()}
         folder = save_checkpoint(
-            self.run_dir, info, self.weights(), training, self.config.keep_checkpoints
+            self.run_dir, info, self.learner.weights(), training, self.config.keep_checkpoints
         )
         self.saved_at = info.timesteps
         return folder

@@ -1,0 +1,156 @@
+"""Who decides in training where the learning policy does not: a pool of opponents, random openings.
+
+A policy that only ever meets itself can go round in circles, and it never sees the mistakes that
+others make. In a share of the deals one seat is therefore played by a member of a pool: an agent
+such as the heuristic player, or an earlier self. And in a share of the deals the first few actions
+are drawn at random, so that the policy also learns from positions that it would never bring about.
+
+Neither kind of decision is learnt from, see ``learns`` in :mod:`agents.ppo.gae`.
+
+Letters: ``N`` deals.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor
+
+from agents.base import Agent, load
+from agents.evaluation.arena import Player, ask
+from agents.ppo.agent import PPOAgent
+from agents.ppo.checkpoint import Weights
+from agents.ppo.config import PAST, Config
+from agents.ppo.errors import ConfigError
+from agents.renaming import name_forth
+from schnapsen_env.engine import record as r
+from schnapsen_env.observation import Layout
+from schnapsen_env.opponents import RandomOpponent
+from schnapsen_env.rules import resolve_rules
+
+#: The most actions that open a deal at random: about a third of a deal.
+LONGEST_OPENING: Final = 12
+
+
+class Pool:
+    """Takes decisions out of the learning policy's hands.
+
+    The deals of the pool are the first rows of the batch, and deal i is played by opponent ``i mod
+    k`` of the k opponents, at either seat in turn. Of the earlier selves one is drawn for each
+    iteration; it draws its actions from its policy, as it did when it was learning.
+
+    Args:
+        config: the run: rules, numbers of deals, opponents, openings.
+        layout: the observation that the network reads.
+        seed: where all chance of the pool starts.
+
+    Raises:
+        ConfigError: an opponent that cannot be loaded.
+    """
+
+    def __init__(self, config: Config, layout: Layout, seed: int) -> None:
+        self.config = config
+        self.layout = layout
+        self.seed = seed
+        self.codes = resolve_rules(config.rules).codes()
+        #: Earlier selves, the oldest first.
+        self.past: list[Weights] = []
+        #: ``int64[N]``, random actions that are still to come in the running deals.
+        self.opening = np.zeros(config.num_envs, dtype=np.int64)
+        self._players = [None if spec == PAST else self._load(spec) for spec in config.opponents]
+        rows = np.arange(config.num_envs)
+        kinds = max(len(config.opponents), 1)
+        share = config.opponent_share if config.opponents else 0.0
+        with_opponent = rows < round(share * config.num_envs)
+        #: ``int64[N]``, who plays: an index of ``opponents``, or -1 for the policy alone.
+        self.opponent_of = np.where(with_opponent, rows % kinds, -1)
+        #: ``int64[N]``, the seat of that opponent.
+        self.seat_of = rows // kinds % 2
+        self.begin(0)
+
+    def _load(self, spec: str) -> Player:
+        try:
+            return Player("of the pool", spec, load(spec, self.config.rules))
+        except (ValueError, ModuleNotFoundError) as error:
+            raise ConfigError(f"opponents: {error}") from error
+
+    def begin(self, iteration: int) -> None:
+        """Start the chance of an iteration anew, so that a resumed run draws the same."""
+        own, agents = np.random.SeedSequence([self.seed, iteration]).generate_state(2)
+        self._rng = np.random.default_rng(own)
+        self._random = RandomOpponent(int(self._rng.integers(2**31)))
+        for number, player in enumerate(self._players):
+            if player is not None:
+                player.reset(int(agents) + number)
+        #: The earlier self of this iteration; None as long as there is none.
+        self._self: Player | None = None
+        if self.past and PAST in self.config.opponents:
+            weights = self.past[self._rng.integers(len(self.past))]
+            agent: Agent = PPOAgent(weights, self.layout, sample=True, seed=int(agents))
+            self._self = Player("of the pool", PAST, agent)
+
+    def remember(self, weights: Weights) -> None:
+        """Add an earlier self; if there are too many now, one of them goes, but not the newest."""
+        self.past.append(weights)
+        if len(self.past) > self.config.past_selves:
+            del self.past[self._rng.integers(len(self.past) - 1)]
+
+    def open_deals(self, new: npt.NDArray[np.bool_]) -> None:
+        """Draw how many random actions open the deals that have just begun, ``bool[N]``."""
+        count = int(new.sum())
+        opened = self._rng.random(count) < self.config.random_openings
+        self.opening[new] = opened * self._rng.integers(1, LONGEST_OPENING + 1, count)
+
+    def take_over(
+        self,
+        records: npt.NDArray[np.int64],
+        masks: npt.NDArray[np.int8],
+        actions: npt.NDArray[np.int64],
+    ) -> npt.NDArray[np.bool_]:
+        """Replace the actions of all decisions that are not the policy's.
+
+        Args:
+            records: ``int64[N, RECORD_SIZE]``, the deals.
+            masks: ``int8[N, 27]``, with the suits as the network calls them.
+            actions: ``int64[N]``, likewise; changed in place.
+
+        Returns:
+            ``bool[N]``, whether the decision is still the policy's.
+
+        Raises:
+            AgentError: an opponent fails, or chooses an illegal action.
+        """
+        opening = self.opening > 0
+        to_play = records[:, r.TO_MOVE]
+        asked = (self.opponent_of >= 0) & (to_play == self.seat_of) & ~opening
+        for number, player in enumerate(self._players):
+            rows = np.flatnonzero(asked & (self.opponent_of == number))
+            chosen_by = player if player is not None else self._self
+            if chosen_by is None:
+                asked[rows] = False
+            elif rows.size:
+                answers = ask(chosen_by, records, self.codes, rows)
+                name_forth(records, self.codes, rows, self.layout.suits_code, answers)
+                actions[rows] = answers
+        if opening.any():
+            # Chance has no need of names: a legal action by either name is as likely.
+            actions[opening] = self._random.act_batch(masks[opening], masks[opening])
+            self.opening[opening] -= 1
+        return ~(asked | opening)
+
+    def state(self) -> dict[str, Any]:
+        """What a continued run needs, as tensors."""
+        past = [
+            {name: torch.as_tensor(array) for name, array in weights.items()}
+            for weights in self.past
+        ]
+        return {"past": past, "opening": torch.as_tensor(self.opening.copy())}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from what :meth:`state` gave."""
+        past: list[dict[str, Tensor]] = state["past"]
+        self.past = [{name: t.numpy() for name, t in weights.items()} for weights in past]
+        self.opening[:] = state["opening"].numpy()
