@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,14 +15,14 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from agents.base import AgentError, load
-from agents.ppo import Config, ConfigError
+from agents.ppo import Config, ConfigError, RunDirError
 from agents.ppo.checkpoint import read_checkpoint
 from agents.ppo.config import read_config, write_config
 from agents.ppo.gae import generalised_advantages
 from agents.ppo.learner import Learner
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.opponents import LONGEST_OPENING, Pool
-from agents.ppo.trainer import Outcome, Trainer, resumed_config
+from agents.ppo.trainer import Outcome, Trainer, check_new_run_dir, resumed_config
 from agents.renaming import name_forth
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import Layout, natural_action
@@ -289,6 +291,19 @@ def test_weights_of_another_network_are_refused(tmp_path: Path) -> None:
 def test_an_opponent_that_cannot_be_loaded_is_named(spec: str, named: str) -> None:
     with pytest.raises(ConfigError, match=f"opponents: .*{named}"):
         Learner(replace(TINY, opponents=(spec,)))
+
+
+def test_room_for_earlier_selves_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = replace(TINY, hidden_sizes=(512, 512), keep_checkpoints=3, run_dir=str(tmp_path / "r"))
+    free = 100 * 2**20  # enough for four checkpoints of the policy alone, not of 17 of them
+    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
+    check_new_run_dir(config)
+    with pytest.raises(
+        RunDirError, match=r"the disk has 100 MB left, the run may need 1[0-9][0-9] "
+    ):
+        check_new_run_dir(replace(config, opponents=("past",)))
 
 
 class Stubborn:

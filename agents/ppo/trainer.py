@@ -35,6 +35,7 @@ from agents.ppo.checkpoint import (
 )
 from agents.ppo.config import (
     FIXED_ON_RESUME,
+    PAST,
     Config,
     config_from_dict,
     config_to_dict,
@@ -54,6 +55,8 @@ EVALUATION_FILE: Final = "evaluation.json"
 _ROOM_FOR_LOGS: Final = 50 * 2**20
 #: Weights, Adam's two moments, and a checkpoint that is being written beside an old one.
 _BYTES_PER_WEIGHT: Final = 12
+#: An earlier self, or the magnet.
+_BYTES_PER_COPY: Final = 4
 
 
 class Outcome(Enum):
@@ -127,8 +130,9 @@ def _bytes_needed(config: Config) -> int:
     sizes = (300, *config.hidden_sizes, 28)
     weights = sum((before + 1) * after for before, after in pairwise(sizes))
     deals = config.num_envs * 512
-    checkpoints = (config.keep_checkpoints or 100) + 1
-    return checkpoints * (weights * _BYTES_PER_WEIGHT + deals) + _ROOM_FOR_LOGS
+    copies = (config.past_selves if PAST in config.opponents else 0) + (config.magnet_coef > 0)
+    checkpoint = weights * (_BYTES_PER_WEIGHT + copies * _BYTES_PER_COPY) + deals
+    return ((config.keep_checkpoints or 100) + 1) * checkpoint + _ROOM_FOR_LOGS
 
 
 @dataclass
