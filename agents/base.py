@@ -255,12 +255,12 @@ def _build_ppo(spec: Spec, rules: Rules, seed: int) -> object:
     return _with_endgame(agent, spec, rules)
 
 
-def _build_rllib(spec: Spec, _rules: Rules, seed: int) -> object:
+def _build_rllib(spec: Spec, rules: Rules, seed: int) -> object:
     try:
         from agents.rllib_agent import load_agent
     except ImportError as error:
         raise ModuleNotFoundError(f"agent {spec.text!r}: {error}", name=error.name) from error
-    return load_agent(spec.target, seed, dict(spec.options))
+    return load_agent(spec.target, rules, seed, **spec.options)
 
 
 def _build_exported(spec: Spec, rules: Rules, seed: int) -> object:
@@ -350,7 +350,10 @@ KINDS: Final = MappingProxyType(
         ),
         "ppo": Kind("ppo:path[,key=value]", _build_ppo, options=None, has_target=True),
         "rllib": Kind(
-            "rllib:path[,policy=name]", _build_rllib, options=("policy", "sample"), has_target=True
+            "rllib:path[,policy=name]",
+            _build_rllib,
+            options=("policy", "sample", "any_rules"),
+            has_target=True,
         ),
         "onnx": Kind("onnx:file[,key=value]", _build_exported, options=None, has_target=True),
         "torchscript": Kind(

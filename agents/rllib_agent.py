@@ -20,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.inputs import require_legal
+from agents.options import check_rules, read_switches
 from agents.renaming import name_back, renamed_inputs
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.integrations import rllib
-from schnapsen_env.observation import DEFAULT_LAYOUT, SUIT_ORDERS, Layout
+from schnapsen_env.observation import DEFAULT_LAYOUT, Layout
+from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
 Mask = npt.NDArray[np.int8]
@@ -35,7 +37,8 @@ class RLlibAgent:
 
     Args:
         module: what :func:`~schnapsen_env.integrations.rllib.load_module` gives, or
-            ``Algorithm.get_module`` while training.
+            ``Algorithm.get_module`` while training. One that does not say how it was trained is
+            taken to read the default observation.
         sample: True draws from the policy instead of taking the action of the highest logit.
         seed: where the random stream of ``sample`` starts.
 
@@ -47,17 +50,21 @@ class RLlibAgent:
         self, module: rllib.SchnapsenMaskedModule, *, sample: bool = False, seed: int = 0
     ) -> None:
         section = module.get_metadata()["schnapsen_env"]
-        features, suits = section["features"], section["suits"]
-        if features != DEFAULT_LAYOUT.size:
+        layout = _trained_layout(section["training"])
+        if (layout.memory, layout.history) != (DEFAULT_LAYOUT.memory, DEFAULT_LAYOUT.history):
             raise ValueError(
-                f"the module reads {features} features, and agents are shown "
-                f"{DEFAULT_LAYOUT.size}: train with history=False"
+                f"the module was trained with memory={layout.memory!r}, history={layout.history}, "
+                f"and agents are shown memory={DEFAULT_LAYOUT.memory!r}, "
+                f"history={DEFAULT_LAYOUT.history}: train it with those"
             )
-        if suits not in SUIT_ORDERS:
-            raise ValueError(f"the module names suits by {suits!r}, not one of {SUIT_ORDERS}")
+        if section["features"] != layout.size:
+            raise ValueError(
+                f"the module reads {section['features']} features, and agents are shown "
+                f"{layout.size}: train with the environment of schnapsen_env.integrations.rllib"
+            )
         self._module = module
         self._key: str = section["observation_key"]
-        self._suits_code = Layout(suits=suits).suits_code
+        self._suits_code = layout.suits_code
         self._sample = sample
         self._rng = np.random.default_rng(seed)
 
@@ -67,16 +74,40 @@ class RLlibAgent:
         path: str | Path,
         policy: str | None = None,
         *,
+        rules: str | Rules = "pagat_auto",
+        any_rules: bool = False,
         sample: bool = False,
         seed: int = 0,
     ) -> RLlibAgent:
-        """The agent of a checkpoint; arguments as in ``load_module`` and above.
+        """The agent of a checkpoint.
+
+        Args:
+            path: as in :func:`~schnapsen_env.integrations.rllib.load_module`.
+            policy: likewise.
+            rules: what is to be played.
+            any_rules: True plays under other rules than the trained ones, and takes a checkpoint
+                that does not say how it was trained.
+            sample: see the class.
+            seed: see the class.
 
         Raises:
-            RLlibCheckpointError: the checkpoint cannot be read or is of another module.
+            RLlibCheckpointError: the checkpoint cannot be read, is of another module, was trained
+                under other rules, or does not name them.
             ValueError: its module reads other observations than agents are shown.
         """
-        return cls(rllib.load_module(path, policy), sample=sample, seed=seed)
+        module = rllib.load_module(path, policy)
+        if not any_rules:
+            training = module.get_metadata()["schnapsen_env"]["training"]
+            if training is None:
+                raise rllib.RLlibCheckpointError(
+                    f"{path} does not say under which rules and with which observation it was "
+                    "trained: write that into it by schnapsen_env.integrations.rllib.add_training("
+                    "path, env_config), and train with use_shared_policy or make_model_config, "
+                    "which note it; the option any_rules=true plays it as it is"
+                )
+            error = rllib.RLlibCheckpointError
+            check_rules(training["rules"], resolve_rules(rules), Path(path), error)
+        return cls(module, sample=sample, seed=seed)
 
     def reset(self, seed: int) -> None:
         """Start the random stream of ``seed``."""
@@ -117,21 +148,31 @@ class RLlibAgent:
         return logits.astype(np.float64)
 
 
-def load_agent(path: str, seed: int, options: dict[str, str]) -> RLlibAgent:
+def _trained_layout(training: dict[str, Any] | None) -> Layout:
+    """The observation of the training, the default one if it is not known."""
+    if training is None:
+        return DEFAULT_LAYOUT
+    return Layout(training["memory"], training["suits"], training["history"])
+
+
+def load_agent(
+    path: str, rules: str | Rules, seed: int, policy: str | None = None, **options: str | bool
+) -> RLlibAgent:
     """The agent of a spec ``rllib:PATH,policy=NAME,sample=true``.
 
     Args:
         path: of the checkpoint.
+        rules: what is to be played.
         seed: of the agent's own randomness.
-        options: ``policy``, the name of a module; ``sample``, ``"true"`` or ``"false"``.
+        policy: the name of a module.
+        options: ``sample`` and ``any_rules``, see :meth:`RLlibAgent.from_checkpoint`.
 
     Raises:
-        RLlibCheckpointError: the checkpoint cannot be read or is of another module.
-        ValueError: an option has no such value; or the module reads other observations.
+        RLlibCheckpointError: the checkpoint cannot be read, is of another module, was trained under
+            other rules, or does not name them.
+        ValueError: an unknown option or value; or the module reads other observations.
     """
-    sample = options.get("sample", "false")
-    if sample not in ("true", "false"):
-        raise ValueError(f"rllib agent: sample must be true or false, not {sample!r}")
+    sample, any_rules = read_switches("an rllib agent", options, ("policy",))
     return RLlibAgent.from_checkpoint(
-        path, options.get("policy"), sample=sample == "true", seed=seed
+        path, policy, rules=rules, any_rules=any_rules, sample=sample, seed=seed
     )

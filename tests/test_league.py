@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import subprocess
@@ -41,6 +42,9 @@ class First:
     def act(self, observation, action_mask):
         return int(action_mask.argmax())
 
+class Again(First):
+    pass
+
 class Raises(First):
     def act(self, observation, action_mask):
         raise ZeroDivisionError("of a test")
@@ -66,9 +70,15 @@ def agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 FIRST = "python:league_agents:First"
 
 
+@functools.cache
+def one_evaluation() -> Evaluation:
+    """Of whom does not matter."""
+    return evaluate("random", "random", deals=2)
+
+
 def synthetic(wins: dict[tuple[int, int], Floats], specs: tuple[str, ...]) -> League:
     """A league whose pairings have these shares of won deals."""
-    template = evaluate("random", "random", deals=2)
+    template = one_evaluation()
     deals = len(next(iter(wins.values())))
     entries = tuple(
         Entry(a, b, template, points=2 * share - 1, wins=share) for (a, b), share in wins.items()
@@ -130,6 +140,74 @@ def test_no_ratings_before_the_pairings_connect_all() -> None:
     assert one.field(2) is None
     two = synthetic({(0, 1): half, (0, 2): half}, ("a", "b", "c"))
     assert elo(two.ratings(resamples=2)) == pytest.approx([0, 0, 0], abs=1e-6)
+
+
+def difference(league: League, a: int, b: int, resamples: int = 300) -> Floats:
+    """The rating of ``a`` less that of ``b`` in each resample, in Elo points."""
+    found = league.bootstrap(resamples)
+    assert found is not None
+    _, samples = found
+    return ELO * (samples[:, a] - samples[:, b])
+
+
+def width(values: Floats) -> float:
+    """Of the 95 % interval."""
+    low, high = np.quantile(values, (0.025, 0.975))
+    return float(high - low)
+
+
+def shuffled(league: League) -> League:
+    """The same cells with their deals in different orders, so that no deal is shared."""
+    rng = np.random.default_rng(3)
+    entries = tuple(replace(entry, wins=rng.permutation(entry.wins)) for entry in league.entries)
+    return replace(league, entries=entries)
+
+
+def test_two_copies_of_an_agent_differ_by_nothing() -> None:
+    """Each is uncertain against the third, both in the same way."""
+    specs = (FIRST, "python:league_agents:Again", "heuristic")
+    league = play_league(prepare_league(specs, deals=150, seed=9))
+    copies, first, again = (entry.wins for entry in league.entries)
+    assert np.array_equal(copies, np.full(150, 0.5))
+    assert np.array_equal(first, again)
+    assert np.var(first) > 0
+    ratings = league.ratings()
+    assert ratings is not None
+    assert width(difference(league, 0, 1)) < 1e-3
+    for copy in (0, 1):
+        assert ratings[copy].elo == pytest.approx(ratings[1 - copy].elo, abs=1e-3)
+        assert ratings[copy].high - ratings[copy].low > 20
+        assert width(difference(league, copy, 2)) > 30
+    # Cells of their own deals know nothing of that.
+    assert width(difference(shuffled(league), 0, 1)) > 20
+
+
+def related(rng: np.random.Generator, deals: int = 300) -> League:
+    """Two agents that win the same deals against a third, but for every tenth or so."""
+    luck = rng.normal(size=deals)
+    first, second = (luck + 0.3 * rng.normal(size=deals) > -0.4 for _ in range(2))
+    between = np.where(rng.random(deals) < 0.1, rng.integers(0, 2, deals), 0.5)
+    wins: dict[tuple[int, int], Floats] = {
+        (0, 1): between.astype(np.float64),
+        (0, 2): first.astype(np.float64),
+        (1, 2): second.astype(np.float64),
+    }
+    return synthetic(wins, ("a", "b", "c"))
+
+
+def test_the_interval_of_related_agents_is_as_wide_as_new_leagues_differ() -> None:
+    rng = np.random.default_rng(1)
+    leagues = [related(rng) for _ in range(200)]
+    points = np.array([found[0] for league in leagues if (found := league.bootstrap(0))])
+    real = ELO * np.std(points[:, 0] - points[:, 1])
+    by_deals = np.mean([np.std(difference(league, 0, 1, 200)) for league in leagues[:10]])
+    by_cells = np.mean([np.std(difference(shuffled(league), 0, 1, 200)) for league in leagues[:10]])
+    assert by_deals == pytest.approx(real, rel=0.2)
+    assert by_cells > 1.5 * real
+    # Against the third nothing is won by knowing of each other, and nothing is lost.
+    real = ELO * np.std(points[:, 0] - points[:, 2])
+    by_deals = np.mean([np.std(difference(league, 0, 2, 200)) for league in leagues[:10]])
+    assert by_deals == pytest.approx(real, rel=0.2)
 
 
 # ----------------------------------------------------------------------------------------- play

@@ -1,4 +1,4 @@
-"""The shape of the project: layers, imports, versions, and documents that run."""
+"""The shape of the project: layers, imports, versions, systems, and documents that run."""
 
 from __future__ import annotations
 
@@ -164,6 +164,65 @@ def test_agents_import_public_names_only(path: Path) -> None:
         deepest = imported if imported in modules else module
         depth = 3 if deepest.startswith("schnapsen_env.integrations.") else 2
         assert len(deepest.split(".")) <= depth, f"{imported} is inside a package: import that"
+
+
+#: Modules that Windows lacks, or has without what programs use them for.
+POSIX_MODULES = frozenset(
+    "crypt curses fcntl grp nis ossaudiodev posix pty pwd resource select selectors spwd syslog "
+    "termios tty".split()
+)
+#: Likewise of the module `os`.
+POSIX_FUNCTIONS = frozenset(
+    "chown chroot fork forkpty getgid getloadavg getpgid getuid kill killpg mkfifo mknod nice "
+    "openpty sched_getaffinity sched_setaffinity setsid symlink sysconf uname wait waitpid".split()
+)
+SHIPPED = [
+    *(ROOT / name for name in ("train.py", "evaluate.py")),
+    *(path for name in ("schnapsen_env", "agents", "examples") for path in _sources(ROOT / name)),
+]
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_nothing_that_windows_lacks(path: Path) -> None:
+    for module, name in _imports(path):
+        assert module.split(".")[0] not in POSIX_MODULES, module
+        assert (module, name) not in {("os", function) for function in POSIX_FUNCTIONS}
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            assert node.value.id != "os" or node.attr not in POSIX_FUNCTIONS, ast.unparse(node)
+        if isinstance(node, ast.Call):
+            assert _names_encoding(node), (
+                f"line {node.lineno}: {ast.unparse(node)}: name an encoding"
+            )
+
+
+def _names_encoding(call: ast.Call) -> bool:
+    """False for a call that reads or writes text in the encoding of the machine."""
+    name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+    if name not in ("open", "read_text", "write_text"):
+        return True
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    modes = [value.value for value in given if isinstance(value, ast.Constant)]
+    is_binary = name == "open" and any(re.fullmatch("[rwax+]*b[+]?", str(mode)) for mode in modes)
+    return is_binary or any(keyword.arg == "encoding" for keyword in call.keywords)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_fine"),
+    [
+        ("path.read_text()", False),
+        ("path.open()", False),
+        ("open(path, 'w')", False),
+        ("path.write_text('b')", False),
+        ("path.read_text(encoding='utf-8')", True),
+        ("path.open('ab+', buffering=0)", True),
+        ("path.read_bytes()", True),
+    ],
+)
+def test_the_check_of_encodings(code: str, is_fine: bool) -> None:
+    call = ast.parse(code, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert _names_encoding(call) == is_fine
 
 
 def test_import_brings_no_heavy_library() -> None:

@@ -8,6 +8,7 @@ python -m pytest tests_integration/test_rllib.py, with the extra `rllib`
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.metadata
 import json
 import os
@@ -28,6 +29,7 @@ import torch
 from packaging.requirements import Requirement
 from ray.rllib.algorithms.algorithm import Algorithm
 from ray.rllib.algorithms.ppo import PPOConfig
+from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.env.multi_agent_episode import MultiAgentEpisode
 from ray.rllib.utils.pre_checks.env import check_multiagent_environments
 
@@ -203,12 +205,16 @@ def test_wrong_settings_are_refused_with_the_reason() -> None:
 # -------------------------------------------------------------------------------------- module
 
 
-def make_module(**kwargs: Any) -> rllib.SchnapsenMaskedModule:
-    env = rllib.make_env({"rules": "pagat_auto", **kwargs})
+def make_module(describe: bool = False, **kwargs: Any) -> rllib.SchnapsenMaskedModule:
+    env_config = {"rules": "pagat_auto", **kwargs}
+    env = rllib.make_env(env_config)
+    networks = DefaultModelConfig(fcnet_hiddens=[32])
     return rllib.SchnapsenMaskedModule(
         observation_space=env.get_observation_space("player_0"),
         action_space=env.get_action_space("player_0"),
-        model_config={"fcnet_hiddens": [32]},
+        model_config=rllib.make_model_config(env_config, networks)
+        if describe
+        else {"fcnet_hiddens": [32]},
     )
 
 
@@ -555,7 +561,7 @@ def test_a_checkpoint_that_is_none_is_refused_with_the_reason(tmp_path: Path) ->
 
 def test_a_damaged_checkpoint_is_refused_with_the_reason(checkpoint: Path) -> None:
     refused(checkpoint, "no policy 'maim': it has main", ",policy=maim")
-    with pytest.raises(ValueError, match="sample must be true or false"):
+    with pytest.raises(ValueError, match="option sample is true or false"):
         agents.load(f"rllib:{checkpoint},sample=yes")
     state, metadata = (
         checkpoint / MODULE / "module_state.pkl",
@@ -579,7 +585,9 @@ def test_a_damaged_checkpoint_is_refused_with_the_reason(checkpoint: Path) -> No
         ("layout_version", 0, "use schnapsen-env"),
         ("features", "many", "features is 'many'"),
         ("features", 10, "do not fit"),
-        ("suits", "red", "names suits by 'red'"),
+        ("training", "duel", "training is 'duel'"),
+        ("training", {**section["training"], "suits": "red"}, "is damaged: training is"),
+        ("training", {**section["training"], "rules": None}, "is damaged: training is"),
     ):
         metadata.write_text(json.dumps({**description, "schnapsen_env": {**section, name: value}}))
         with pytest.raises(ValueError, match=words):
@@ -589,6 +597,96 @@ def test_a_damaged_checkpoint_is_refused_with_the_reason(checkpoint: Path) -> No
     refused(checkpoint, "not of a SchnapsenMaskedModule")
     metadata.write_text("{")
     refused(checkpoint, "metadata.json cannot be read")
+
+
+def test_a_checkpoint_plays_by_its_own_rules_only(trained: Trained) -> None:
+    spec = f"rllib:{trained.after}"
+    observations, masks = positions(50)
+    chosen = agents.load(spec, "pagat_auto").act_batch(observations, masks)
+    # What a single deal does not depend on may differ, as it may for ppo:.
+    longer = dataclasses.replace(schnapsen_env.RULES["pagat_auto"], name="longer", target=11)
+    assert np.array_equal(agents.load(spec, longer).act_batch(observations, masks), chosen)
+    with pytest.raises(
+        rllib.RLlibCheckpointError,
+        match=r"was trained under the rules 'pagat_auto', not 'duel' \(.*any_rules=true plays it",
+    ):
+        agents.load(spec, "duel")
+    with pytest.raises(rllib.RLlibCheckpointError, match="not 'pagat'"):
+        agents.load(f"{spec},policy=main,any_rules=false", "pagat")
+    anyway = agents.load(f"{spec},any_rules=true", "duel")
+    assert np.array_equal(anyway.act_batch(observations, masks), chosen)
+    training = rllib.load_module(trained.after).model_config["training"]
+    assert training["rules"] == dataclasses.asdict(schnapsen_env.RULES["pagat_auto"])
+    assert training | {"rules": None} == {
+        "rules": None,
+        "memory": "perfect",
+        "suits": "natural",
+        "history": False,
+    }
+
+
+def save_alone(module: rllib.SchnapsenMaskedModule, folder: Path) -> Path:
+    """A folder of modules as RLlib writes it, with one module."""
+    module.save_to_path(str(folder / "rl_module" / "main"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("env_config", "words"),
+    [
+        ({"memory": "none"}, "memory='none', history=False, and agents are shown memory='perfect'"),
+        ({"memory": "last_trick"}, "memory='last_trick'"),
+        ({"history": True}, "history=True, and agents are shown .*history=False"),
+    ],
+)
+def test_a_policy_of_other_observations_is_refused(
+    tmp_path: Path, env_config: dict[str, Any], words: str
+) -> None:
+    module = make_module(describe=True, **env_config)
+    folder = save_alone(module, tmp_path)
+    for option in ("", ",any_rules=true"):
+        with pytest.raises(ValueError, match=words):
+            agents.load(f"rllib:{folder}{option}")
+    with pytest.raises(ValueError, match=words):
+        RLlibAgent(module)
+
+
+def test_a_checkpoint_that_does_not_say_how_it_was_trained_is_refused(tmp_path: Path) -> None:
+    observations, masks = positions(50)
+    folder = save_alone(make_module(suits="canonical"), tmp_path)
+    refused(folder, r"does not say .*add_training\(.*any_rules=true plays it as it is")
+    as_it_is = agents.load(f"rllib:{folder},any_rules=true").act_batch(observations, masks)
+    with pytest.raises(ValueError, match="this env_config gives"):
+        rllib.add_training(folder, {"history": True})
+    with pytest.raises(ValueError, match="unknown rule set 'bridge'"):
+        rllib.add_training(folder, {"rules": "bridge"})
+    rllib.add_training(folder, {"rules": "duel", "suits": "canonical"})
+    rllib.add_training(folder, {"rules": "duel", "suits": "canonical"})  # the same again is fine
+    with pytest.raises(rllib.RLlibCheckpointError, match="says already that it was trained"):
+        rllib.add_training(folder, {"rules": "duel"})
+    renamed = agents.load(f"rllib:{folder}", "duel").act_batch(observations, masks)
+    assert masks[np.arange(50), renamed].all()
+    assert not np.array_equal(renamed, as_it_is)  # now suits are renamed for it
+    refused(folder, "was trained under the rules 'duel', not 'pagat_auto'")
+    with pytest.raises(rllib.RLlibCheckpointError, match="there is no folder"):
+        rllib.add_training(tmp_path / "nowhere", {})
+
+
+@pytest.mark.parametrize(
+    "use", [rllib.use_shared_policy, rllib.use_separate_policies, rllib.use_past_selves]
+)
+def test_what_is_recorded_is_what_is_played(
+    cluster: None,  # noqa: ARG001 - the Ray that this runs on
+    use: Any,
+) -> None:
+    with pytest.raises(ValueError, match=r"set config.environment\(.*\) first"):
+        use(PPOConfig())
+    config = use(ppo(batch=100).env_runners(num_env_runners=0))
+    specs = config.rl_module_spec.rl_module_specs.values()
+    assert all(spec.model_config["training"]["rules"]["name"] == "pagat_auto" for spec in specs)
+    config.environment(env_config={"rules": "duel"})
+    with pytest.raises(ValueError, match=r"use_past_selves after config.environment"):
+        config.build_algo()
 
 
 def test_loading_runs_no_code_of_the_checkpoint(checkpoint: Path, tmp_path: Path) -> None:

@@ -111,6 +111,34 @@ class League:
         Raises:
             ModuleNotFoundError: choix is not installed.
         """
+        found = self.bootstrap(resamples)
+        if found is None:
+            return None
+        point, samples = found
+        low, high = np.quantile(samples, (0.025, 0.975), axis=0)
+        # Rounding, or very few resamples, must not leave a rating outside its own interval.
+        low, high = np.minimum(low, point), np.maximum(high, point)
+        return tuple(
+            Rating(*(float(ELO * value) for value in values))
+            for values in zip(point, low, high, strict=True)
+        )
+
+    def bootstrap(self, resamples: int = RESAMPLES) -> tuple[Floats, Floats] | None:
+        """The ratings, and those of resampled deals; None as in :meth:`ratings`.
+
+        What two agents share, such as lucky cards, is in the same row of the resamples for both. So
+        the interval of a difference is that of ``resamples[:, a] - resamples[:, b]``; it does not
+        follow from the intervals of the two.
+
+        Args:
+            resamples: how many.
+
+        Returns:
+            ``float64[agents]`` and ``float64[resamples, agents]``, log-odds with mean 0.
+
+        Raises:
+            ModuleNotFoundError: choix is not installed.
+        """
         if not self.entries or not _connected(len(self.specs), self.entries):
             return None
         wins = np.stack([entry.wins for entry in self.entries])
@@ -121,13 +149,7 @@ class League:
         for index in range(resamples):
             times = draw.multinomial(n, np.full(n, 1 / n))
             samples[index] = _bradley_terry(self, wins @ times, point)
-        low, high = np.quantile(samples, (0.025, 0.975), axis=0)
-        # Rounding, or very few resamples, must not leave a rating outside its own interval.
-        low, high = np.minimum(low, point), np.maximum(high, point)
-        return tuple(
-            Rating(*(float(ELO * value) for value in values))
-            for values in zip(point, low, high, strict=True)
-        )
+        return point, samples
 
     def to_dict(self, ratings: Sequence[Rating] | None) -> dict[str, Any]:
         """The league as the JSON file holds it."""

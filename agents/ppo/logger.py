@@ -32,8 +32,9 @@ class MetricsLog:
     def __init__(self, run_dir: Path, timesteps: int, tensorboard: bool) -> None:
         path = run_dir / METRICS_FILE
         if path.exists():
-            kept = [line for line in path.read_text().splitlines() if _steps(line) <= timesteps]
-            path.write_text("".join(f"{line}\n" for line in kept))
+            lines = path.read_text(encoding="utf-8").splitlines()
+            kept = "".join(f"{line}\n" for line in lines if _steps(line) <= timesteps)
+            path.write_text(kept, encoding="utf-8")
         self._file = path.open("a", encoding="utf-8")
         self._tensorboard: Any = None
         if tensorboard:

@@ -13,6 +13,7 @@ A cluster needs no change here, see cluster.md beside this file.
 
 import argparse
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import ray
@@ -21,8 +22,8 @@ from ray.rllib.algorithms.ppo import PPOConfig
 from schnapsen_env.integrations import rllib
 
 
-def parse() -> argparse.Namespace:
-    """The command line."""
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line, that of the process if None."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     who = parser.add_mutually_exclusive_group()
     who.add_argument("--shared", action="store_true", help="one policy for both seats (default)")
@@ -39,7 +40,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--checkpoint", default="runs/rllib", help="where to save: a folder or a URI such as s3://"
     )
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def configure(args: argparse.Namespace) -> PPOConfig:

@@ -29,9 +29,10 @@ from gymnasium import spaces
 
 from schnapsen_env import __version__, schnapsen_v0
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.env import AGENTS
+from schnapsen_env.env import AGENTS, SchnapsenAECEnv
 from schnapsen_env.integrations.extras import require
-from schnapsen_env.observation import LAYOUT_VERSION
+from schnapsen_env.observation import LAYOUT_VERSION, SUIT_ORDERS, Layout
+from schnapsen_env.view import MEMORIES
 
 for _library in ("ray", "torch", "ray.rllib"):
     require(_library, "rllib")
@@ -59,8 +60,10 @@ __all__ = [
     "RLlibCheckpointError",
     "SchnapsenMaskedModule",
     "SchnapsenMultiAgentEnv",
+    "add_training",
     "load_module",
     "make_env",
+    "make_model_config",
     "policy_names",
     "register",
     "use_past_selves",
@@ -199,8 +202,9 @@ class SchnapsenMaskedModule(DefaultPPOTorchRLModule):
     """PPO's default networks; an action that the mask forbids has probability 0.
 
     The mask holds for inference, exploration and training. ``model_config`` is RLlib's own
-    (``DefaultModelConfig`` or a dict of its fields) with one more key: ``"suits"``, the argument of
-    that name of the environment, so that a checkpoint knows it; without it ``"natural"``.
+    (``DefaultModelConfig`` or a dict of its fields), with or without what
+    :func:`make_model_config` adds to it: the rules and the observation of the training, so that a
+    checkpoint knows them.
 
     Args:
         observation_space: a dict of an array ``[F]`` and ``action_mask`` ``[A]``.
@@ -255,9 +259,9 @@ class SchnapsenMaskedModule(DefaultPPOTorchRLModule):
                 "format": _FORMAT,
                 "package_version": __version__,
                 "layout_version": LAYOUT_VERSION,
-                "suits": settings.get("suits", "natural"),
                 "features": array.shape[0],
                 "observation_key": self._key,
+                _TRAINING: settings.pop(_TRAINING, None),
                 # Initial values of weights may be functions; a trained network has no need of them.
                 "model_config": {
                     name: value for name, value in settings.items() if _is_plain(value)
@@ -276,14 +280,70 @@ def _is_plain(value: object) -> bool:
 # -------------------------------------------------------------------- who plays, and who is trained
 
 
-def _spec(config: AlgorithmConfig, model_config: DefaultModelConfig | None) -> RLModuleSpec:
-    networks = model_config or DefaultModelConfig(
+def _describe_training(env_config: Mapping[str, Any]) -> dict[str, Any]:
+    """The rules (all their fields) and the observation of an environment, as JSON can hold them.
+
+    Raises:
+        TypeError: an unknown argument.
+        ValueError: arguments that make no environment.
+    """
+    env = cast("SchnapsenAECEnv", make_env({**env_config, "render_mode": None}).env)
+    return {"rules": asdict(env.rules), **asdict(env.layout)}
+
+
+def make_model_config(
+    env_config: Mapping[str, Any], networks: DefaultModelConfig | None = None
+) -> dict[str, Any]:
+    """The ``model_config`` of a module whose checkpoints name the rules and the observation.
+
+    Args:
+        env_config: of the training, see :class:`SchnapsenMultiAgentEnv`.
+        networks: RLlib's settings; None takes two layers of 256 for policy and value each.
+
+    Returns:
+        The fields of ``networks``, and ``"training"``: the rule set and the observation's
+        ``memory``, ``suits`` and ``history``.
+
+    Raises:
+        TypeError: an unknown argument of the environment.
+        ValueError: arguments that make no environment.
+    """
+    chosen = networks or DefaultModelConfig(
         fcnet_hiddens=[256, 256], fcnet_activation="relu", vf_share_layers=False
     )
-    suits = config.env_config.get("suits", "natural")
+    return {**asdict(chosen), _TRAINING: _describe_training(env_config)}
+
+
+def _spec(config: AlgorithmConfig, model_config: DefaultModelConfig | None) -> RLModuleSpec:
+    if config.env is None:
+        raise ValueError(
+            "set config.environment(rllib.register(), env_config=...) first: checkpoints record "
+            "the rules and the observation of the training"
+        )
     return RLModuleSpec(
-        module_class=SchnapsenMaskedModule, model_config={**asdict(networks), "suits": suits}
+        module_class=SchnapsenMaskedModule,
+        model_config=make_model_config(config.env_config, model_config),
     )
+
+
+def _check_training(*, algorithm: Any, **kwargs: Any) -> None:  # noqa: ARG001 - RLlib's call
+    """Refuse to train with another ``env_config`` than the one that checkpoints would name.
+
+    Raises:
+        ValueError: ``env_config`` has changed since a function of this module took it.
+    """
+    config: AlgorithmConfig = algorithm.config
+    played = _describe_training(config.env_config)
+    modules = config.rl_module_spec
+    specs = modules.rl_module_specs if isinstance(modules, MultiRLModuleSpec) else {}
+    for name, spec in cast("dict[str, RLModuleSpec]", specs).items():
+        settings = spec.model_config if isinstance(spec.model_config, dict) else {}
+        if settings.get(_TRAINING, played) != played:
+            raise ValueError(
+                f"env_config is not the one that the checkpoints of {name!r} would name: call "
+                "use_shared_policy, use_separate_policies or use_past_selves after "
+                "config.environment(...)"
+            )
 
 
 def _all_to_main(agent_id: Any, episode: Any, **kwargs: Any) -> str:  # noqa: ARG001 - RLlib's call
@@ -300,16 +360,21 @@ def use_shared_policy(
     """One policy, ``"main"``, plays both seats and learns from both.
 
     Args:
-        config: changed in place; set its ``environment`` first.
+        config: changed in place; set its ``environment`` first. Its callback ``on_algorithm_init``
+            is set.
         model_config: the networks; None takes two layers of 256 for policy and value each.
 
     Returns:
         ``config``.
+
+    Raises:
+        ValueError: ``config`` has no environment yet, or arguments that make none.
     """
     config.multi_agent(policies={MAIN}, policy_mapping_fn=_all_to_main, policies_to_train=[MAIN])
     config.rl_module(
         rl_module_spec=MultiRLModuleSpec(rl_module_specs={MAIN: _spec(config, model_config)})
     )
+    config.callbacks(on_algorithm_init=_check_training)
     return config
 
 
@@ -324,6 +389,9 @@ def use_separate_policies(
 
     Returns:
         ``config``.
+
+    Raises:
+        ValueError: as in :func:`use_shared_policy`.
     """
     names = list(AGENTS)
     config.multi_agent(
@@ -334,6 +402,7 @@ def use_separate_policies(
             rl_module_specs={name: _spec(config, model_config) for name in names}
         )
     )
+    config.callbacks(on_algorithm_init=_check_training)
     return config
 
 
@@ -454,7 +523,7 @@ def use_past_selves(
         ``config``.
 
     Raises:
-        ValueError: a number outside its range.
+        ValueError: a number outside its range, or as in :func:`use_shared_policy`.
     """
     for name, number in (("slots", slots), ("every", every)):
         if number < 1:
@@ -472,7 +541,10 @@ def use_past_selves(
             rl_module_specs={name: _spec(config, model_config) for name in names}
         )
     )
-    config.callbacks(cast("Any", functools.partial(PastSelves, slots=slots, every=every)))
+    config.callbacks(
+        cast("Any", functools.partial(PastSelves, slots=slots, every=every)),
+        on_algorithm_init=_check_training,
+    )
     return config
 
 
@@ -480,7 +552,9 @@ def use_past_selves(
 
 #: What a module adds to its ``metadata.json``, and the version of that.
 _SECTION: Final = "schnapsen_env"
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+#: In a module's ``model_config`` and in its section: the rules and the observation of the training.
+_TRAINING: Final = "training"
 _METADATA: Final = "metadata.json"
 _STATE: Final = "module_state.pkl"
 #: Where the modules are, seen from the folder of an Algorithm, a LearnerGroup, a Learner, or from
@@ -597,11 +671,62 @@ def _read_section(folder: Path) -> dict[str, Any]:
                 f"{path} has {name} {section.get(name)!r}, this version of schnapsen-env reads "
                 f"{ours}: use schnapsen-env {section.get('package_version')}"
             )
-    kinds = {"features": int, "suits": str, "observation_key": str, "model_config": dict}
+    kinds = {"features": int, "observation_key": str, "model_config": dict}
     wrong = [name for name, kind in kinds.items() if not isinstance(section.get(name), kind)]
     if wrong:
         raise RLlibCheckpointError(f"{path} is damaged: {wrong[0]} is {section.get(wrong[0])!r}")
+    if section.get(_TRAINING) is not None:
+        _check_description(section[_TRAINING], path)
     return section
+
+
+def _check_description(training: object, path: Path) -> None:
+    """Check the kinds of what :func:`_describe_training` wrote; whether it fits, others ask."""
+    known: dict[str, Any] = cast("dict[str, Any]", training) if isinstance(training, dict) else {}
+    fine = (
+        isinstance(known.get("rules"), dict)
+        and known.get("memory") in MEMORIES
+        and known.get("suits") in SUIT_ORDERS
+        and isinstance(known.get("history"), bool)
+    )
+    if not fine:
+        raise RLlibCheckpointError(f"{path} is damaged: {_TRAINING} is {training!r}")
+
+
+def add_training(path: str | Path, env_config: Mapping[str, Any]) -> None:
+    """Write into a checkpoint which rules and observation it was trained with.
+
+    For checkpoints of a :class:`SchnapsenMaskedModule` that a spec without
+    :func:`make_model_config` made. All policies of the checkpoint get the same; one that has a
+    description already must have this one.
+
+    Args:
+        path: as in :func:`load_module`.
+        env_config: of the training.
+
+    Raises:
+        RLlibCheckpointError: there is no checkpoint, it is damaged, or it has another description.
+        TypeError: an unknown argument of the environment.
+        ValueError: arguments that make no environment, or one with other observations.
+    """
+    training = _describe_training(env_config)
+    layout = Layout(**{name: training[name] for name in ("memory", "suits", "history")})
+    sections: dict[Path, dict[str, Any]] = {}
+    for folder in _find_modules(Path(path)).values():
+        section = _read_section(folder)
+        if section["features"] != layout.size:
+            raise ValueError(
+                f"{folder} reads {section['features']} features, and this env_config gives "
+                f"{layout.size}"
+            )
+        if section.get(_TRAINING) not in (None, training):
+            raise RLlibCheckpointError(f"{folder} says already that it was trained otherwise")
+        sections[folder / _METADATA] = {**section, _TRAINING: training}
+    for file, section in sections.items():
+        metadata = json.loads(file.read_text(encoding="utf-8"))
+        unfinished = file.with_name(f".{file.name}.unfinished")
+        unfinished.write_text(json.dumps({**metadata, _SECTION: section}), encoding="utf-8")
+        unfinished.replace(file)
 
 
 def _read_arrays(path: Path) -> dict[str, Any]:
@@ -638,7 +763,8 @@ def load_module(path: str | Path, policy: str | None = None) -> SchnapsenMaskedM
     Returns:
         The module, without its value function, in evaluation mode. ``forward_inference({"obs":
         {"observation": float32[N, F], "action_mask": int8[N, A]}})["action_dist_inputs"]`` are the
-        masked logits ``[N, A]``. ``model_config["suits"]`` says how suits must be named.
+        masked logits ``[N, A]``. ``model_config["training"]`` are the rules and the observation of
+        the training, see :func:`make_model_config`; None if the checkpoint does not say.
 
     Raises:
         RLlibCheckpointError: there is no checkpoint, it is damaged, or it is of another module.
@@ -657,7 +783,7 @@ def load_module(path: str | Path, policy: str | None = None) -> SchnapsenMaskedM
             observation_space=space,
             action_space=spaces.Discrete(NUM_ACTIONS),
             inference_only=True,
-            model_config={**section["model_config"], "suits": section["suits"]},
+            model_config={**section["model_config"], _TRAINING: section.get(_TRAINING)},
         )
         module.set_state(arrays)
     except Exception as error:
