@@ -10,7 +10,7 @@ start and code compiles, is left out. Of the others it takes the time in which t
 and the whole.
 
 Ray's workers get the niceness of all others (``RAY_worker_niceness=0``), and the times are those of
-the clock: run this on a machine that does nothing else, or mind what it prints: the load, and for
+the clock: run this on a machine that does nothing else, or mind what it prints: the load, and
 which share of the sampling a runner had a core. Less than about 90 % is the work of others.
 Beside other work Linux may keep two env runners on one core for long; ``--pin`` gives each its own.
 """
