@@ -10,7 +10,8 @@ start and code compiles, is left out. Of the others it takes the time in which t
 and the whole.
 
 Ray's workers get the niceness of all others (``RAY_worker_niceness=0``), and the times are those of
-the clock: run this on a machine that does nothing else, or read the load average that it prints.
+the clock: run this on a machine that does nothing else, or mind what it prints: the load, and
+which share of the sampling a runner had a core. Less than about 90 % is the work of others.
 Beside other work Linux may keep two env runners on one core for long; ``--pin`` gives each its own.
 """
 
@@ -56,6 +57,8 @@ class Run:
     sampling: float = 0.0
     learning: float = 0.0
     whole: float = 0.0
+    #: Processor time of the env runner that took most of it.
+    processor: float = 0.0
     #: The load average of the last minute, at the end of the run.
     load: float = field(default=0.0)
 
@@ -92,6 +95,11 @@ def keep_on_one_core(runner: Any) -> None:
     os.sched_setaffinity(0, {cores[(runner.worker_index - 1) % len(cores)]})
 
 
+def processor_time(_runner: Any) -> float:
+    """Processor seconds of the process of an env runner so far."""
+    return time.process_time()
+
+
 def train(
     example: ModuleType, runners: int, iterations: int, arguments: list[str], *, is_pinned: bool
 ) -> Run:
@@ -107,22 +115,34 @@ def train(
             algorithm.env_runner_group.foreach_env_runner(keep_on_one_core, local_env_runner=False)
         before = int(algorithm.train()["num_env_steps_sampled_lifetime"])
         sampling.seconds = learning.seconds = 0.0
+        group = algorithm.env_runner_group
+        processor = [group.foreach_env_runner(processor_time, local_env_runner=False)]
         started = time.perf_counter()
         after = before
         for _ in range(iterations):
             after = int(algorithm.train()["num_env_steps_sampled_lifetime"])
         whole = time.perf_counter() - started
+        processor.append(group.foreach_env_runner(processor_time, local_env_runner=False))
     finally:
         ppo.synchronous_parallel_sample = original
         algorithm.stop()
     return Run(
-        runners, after - before, sampling.seconds, learning.seconds, whole, os.getloadavg()[0]
+        runners,
+        after - before,
+        sampling.seconds,
+        learning.seconds,
+        whole,
+        max(b - a for a, b in zip(*processor, strict=True)),
+        os.getloadavg()[0],
     )
 
 
 def report(runs: list[Run], runners: tuple[int, ...], console: Console) -> None:
     """Print each run, and the medians of each number of runners."""
-    table = Table("env runners", "steps/s played", "steps/s in all", "sampling", "learning", "load")
+    table = Table(
+        *("env runners", "steps/s played", "steps/s in all", "sampling", "learning"),
+        *("core of a runner", "load"),
+    )
     for run in runs:
         table.add_row(
             str(run.runners),
@@ -130,6 +150,7 @@ def report(runs: list[Run], runners: tuple[int, ...], console: Console) -> None:
             f"{run.steps / run.whole:,.0f}",
             f"{run.sampling / run.whole:.0%}",
             f"{run.learning / run.whole:.0%}",
+            f"{run.processor / run.sampling:.0%}",
             f"{run.load:.1f}",
         )
     console.print(table)
