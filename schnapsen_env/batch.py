@@ -172,8 +172,8 @@ def take_unusual(
         end_by_illegal_action(record)
 
 
-# The loops below borrow their arrays out of the tuples first, see schnapsen_env.borrowed: references
-# that are counted within a loop take longer than the rules do.
+# The loops below borrow their arrays out of the tuples first: references that are counted within a
+# loop take longer than the rules do, see schnapsen_env.borrowed.
 
 
 @compiled
@@ -250,16 +250,13 @@ def end_rows(plan: Plan, state: State, out: Outputs, start: int, stop: int) -> i
 @compiled
 def clear_rows(out: Outputs, start: int, stop: int) -> None:
     """Set to 0 what :func:`act_rows` and :func:`end_rows` write only here and there."""
-    rewards, terminations, truncations = out.rewards, out.terminations, out.truncations
-    deal_ended, counts, pairs, returns = out.deal_ended, out.counts, out.pairs, out.returns
-    for row in range(start, stop):
-        terminations[row] = truncations[row] = deal_ended[row] = False
-        for seat in range(2):
-            rewards[row, seat] = returns[row, seat] = 0
-            pairs[0, row, seat] = pairs[1, row, seat] = 0
-    for count in range(len(counts)):
-        for row in range(start, stop):
-            counts[count, row] = 0
+    out.rewards[start:stop] = 0
+    out.terminations[start:stop] = False
+    out.truncations[start:stop] = False
+    out.deal_ended[start:stop] = False
+    out.counts[:, start:stop] = 0
+    out.pairs[:, start:stop] = 0
+    out.returns[start:stop] = 0
 
 
 @compiled

@@ -1,9 +1,8 @@
 """Arrays that compiled loops use without counting references to them.
 
 numba counts references to every array and to every row taken from one, with locked instructions,
-around each use behind a jump. In a loop over the rows of a batch that took longer than the rules
-and a third of the time of an observation. Who calls a compiled function holds its arrays for as
-long as the call takes, so nothing needs to be counted.
+around uses behind a jump. Batches step 1.6 times as fast without. Who calls a compiled function
+holds its arrays for as long as the call takes, so nothing needs to be counted.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from llvmlite import ir
-from numba.core import cgutils, config
+from numba.core import config
 from numba.extending import intrinsic
 
 _A = TypeVar("_A")
@@ -22,14 +21,15 @@ def _borrowed(_typing: Any, array: Any) -> Any:
     """The signature and the code of ``borrowed`` for this type, as numba wants them."""
 
     def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-        fields = cast("Any", cgutils).create_struct_proxy(array)(
-            context, builder, value=arguments[0]
-        )
+        model = context.data_model_manager[array]
+        fields = arguments[0]
         # Without its two owners an array is a pointer with a shape, and the optimizer removes what
         # would count references to nobody.
-        fields.meminfo = ir.Constant(fields.meminfo.type, None)
-        fields.parent = ir.Constant(fields.parent.type, None)
-        return fields._getvalue()
+        for owner in ("meminfo", "parent"):
+            place = model.get_field_position(owner)
+            nobody = ir.Constant(fields.type.elements[place], None)
+            fields = builder.insert_value(fields, nobody, place)
+        return fields
 
     return array(array), codegen
 

@@ -149,95 +149,67 @@ def shown_by_marriage(record: Record, seat: int) -> int:
 def view(record: Record, codes: Codes, seat: int, memory: int) -> View:
     """What ``seat`` may know of a deal; ``memory`` is an index of :data:`MEMORIES`."""
     other = 1 - seat
+    perfect = memory == PERFECT
     hand = record[r.HAND + seat]
     led = record[r.LED]
     turned_up = record[r.TURNED_UP]
+    last_trick = bit(record[r.LAST_LEAD]) | bit(record[r.LAST_REPLY])
     known = record[r.KNOWN + other]
-    own_won, other_won = record[r.WON + seat], record[r.WON + other]
+    own_won = record[r.WON + seat]
+    other_won = record[r.WON + other]
     unseen = ALL_CARDS & ~(hand | own_won | other_won | known | bit(led) | bit(turned_up))
     cannot_hold = record[r.CANNOT_HOLD + other] & unseen
-    last_trick = bit(record[r.LAST_LEAD]) | bit(record[r.LAST_REPLY])
-    closer = record[r.CLOSED_BY]
-    to_move = flag((record[r.TO_MOVE] == seat) & (record[r.END_REASON] == 0))
-    actions = legal(record, codes)
+    if not perfect:
+        if memory == NO_MEMORY:
+            last_trick = 0
+        known &= shown_by_marriage(record, other)
+        own_won = other_won = cannot_hold = 0
+        unseen = ALL_CARDS & ~(hand | known | bit(led) | bit(turned_up) | last_trick)
+    closed_by = record[r.CLOSED_BY]
+    if closed_by != r.NONE:
+        closed_by ^= seat
+    to_move = flag(record[r.TO_MOVE] == seat and record[r.END_REASON] == 0)
+    actions = legal(record, codes) if to_move else 0
+    counts = 1 if perfect else 0  # what a player must otherwise count in the head is 0
+    own_tricks, other_tricks = record[r.TRICKS + seat], record[r.TRICKS + other]
     own_points, other_points = points(record, seat), points(record, other)
     cards = Cards(hand, own_won, other_won, known, cannot_hold, unseen, last_trick, turned_up, led)
     table = Table(
         record[r.TRUMP],
-        record[r.MARRIAGES + seat],
-        record[r.MARRIAGES + other],
+        counts * record[r.MARRIAGES + seat],
+        counts * record[r.MARRIAGES + other],
         record[r.DECLARED],
         record[r.TALON_STATE],
-        closer if closer == r.NONE else closer ^ seat,
+        closed_by,
         record[r.FACE_DOWN],
         to_move,
-        flag((record[r.LEADER] == seat) & (led == r.NONE)),
+        flag(record[r.LEADER] == seat and led == r.NONE),
         flag(record[r.FOREHAND] == seat),
     )
     tally = Tally(
-        flag(own_points >= OUT_POINTS),
-        flag(record[r.TRICKS + seat] == 0),
-        flag(record[r.TRICKS + other] == 0),
-        own_points,
-        other_points,
-        record[r.CARD_POINTS + seat],
-        record[r.CARD_POINTS + other],
-        max(OUT_POINTS - own_points, 0),
-        max(OUT_POINTS - other_points, 0),
-        short_of_33(record, codes, seat),
-        short_of_33(record, codes, other),
-        pending(record, seat),
-        pending(record, other),
-        record[r.TRICKS + seat],
-        record[r.TRICKS + other],
-        record[r.CLOSE_TRICKS],
-        record[r.CLOSE_POINTS],
-        going_out_value(record, codes, seat),
-        going_out_value(record, codes, other),
+        counts * flag(own_points >= OUT_POINTS),
+        counts * flag(own_tricks == 0),
+        counts * flag(other_tricks == 0),
+        counts * own_points,
+        counts * other_points,
+        counts * record[r.CARD_POINTS + seat],
+        counts * record[r.CARD_POINTS + other],
+        counts * max(OUT_POINTS - own_points, 0),
+        counts * max(OUT_POINTS - other_points, 0),
+        counts * short_of_33(record, codes, seat),
+        counts * short_of_33(record, codes, other),
+        counts * pending(record, seat),
+        counts * pending(record, other),
+        counts * own_tricks,
+        counts * other_tricks,
+        counts * record[r.CLOSE_TRICKS],
+        counts * record[r.CLOSE_POINTS],
+        counts * going_out_value(record, codes, seat),
+        counts * going_out_value(record, codes, other),
         max(codes[_TARGET] - record[r.MATCH_SCORE + seat], 0),
         max(codes[_TARGET] - record[r.MATCH_SCORE + other], 0),
     )
-    seen = View(cards, table, tally, actions if to_move else 0)
-    if memory == PERFECT:
-        return seen
-    return forgetful(seen, shown_by_marriage(record, other), memory)
-
-
-@compiled
-def forgetful(seen: View, shown: int, memory: int) -> View:
-    """What of a view a player of limited memory is shown; what must be counted in the head is 0.
-
-    Args:
-        seen: the view of perfect memory.
-        shown: :func:`shown_by_marriage` of the other player.
-        memory: an index of :data:`MEMORIES`.
-    """
-    cards, table = seen.cards, seen.table
-    last_trick = cards.last_trick if memory == LAST_TRICK else 0
-    known = cards.other_known & shown
-    lying = bit(cards.led) | bit(cards.turned_up) | last_trick
-    unseen = ALL_CARDS & ~(cards.hand | known | lying)
-    return View(
-        Cards(cards.hand, 0, 0, known, 0, unseen, last_trick, cards.turned_up, cards.led),
-        Table(
-            table.trump_suit,
-            0,
-            0,
-            table.declared,
-            table.talon_state,
-            table.closed_by,
-            table.face_down,
-            table.to_move,
-            table.on_lead,
-            table.is_forehand,
-        ),
-        Tally(
-            *(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
-            seen.tally.own_needed,
-            seen.tally.other_needed,
-        ),
-        seen.legal,
-    )
+    return View(cards, table, tally, actions)
 
 
 @compiled

@@ -21,7 +21,6 @@ from schnapsen_env.cards import (
     NUM_CARDS,
     NUM_RANKS,
     NUM_SUITS,
-    QUEEN,
     SUIT_SET,
     TALON_SIZE,
 )
@@ -150,9 +149,13 @@ def reply_duties(led: int, trump_suit: int, must_beat: int) -> tuple[int, int, i
 def dutiful_replies(hand: int, led: int, trump_suit: int, must_beat: int) -> int:
     """The cards of ``hand`` that may answer ``led`` in the strict phase."""
     beat, follow, trumps = reply_duties(led, trump_suit, must_beat)
-    replies = hand & trumps if hand & trumps else hand
-    replies = hand & follow if hand & follow else replies
-    return hand & beat if hand & beat else replies
+    if hand & beat:
+        return hand & beat
+    if hand & follow:
+        return hand & follow
+    if hand & trumps:
+        return hand & trumps
+    return hand
 
 
 @compiled
@@ -178,48 +181,49 @@ def is_on_lead(record: Record) -> bool:
 def playable(record: Record, codes: Codes) -> int:
     """The cards that the player to move may play, a set."""
     hand = int(record[r.HAND + int(record[r.TO_MOVE])])
-    led, declared = record[r.LED], record[r.DECLARED]
-    strict = dutiful_replies(hand, max(led, 0), record[r.TRUMP], codes[_MUST_BEAT])
-    replies = hand if record[r.TALON_STATE] == r.OPEN else strict
-    shown = hand & (MARRIAGE_SET << (NUM_RANKS * max(declared, 0)))
-    leads = hand if declared == r.NONE else shown
-    return leads if led == r.NONE else replies
+    if not is_on_lead(record):
+        if record[r.TALON_STATE] == r.OPEN:
+            return hand
+        return dutiful_replies(hand, record[r.LED], record[r.TRUMP], codes[_MUST_BEAT])
+    if record[r.DECLARED] != r.NONE:
+        return hand & (MARRIAGE_SET << (NUM_RANKS * record[r.DECLARED]))
+    return hand
 
 
 @compiled
 def declarable(record: Record) -> int:
     """The suits whose marriage the player to move may declare, a set."""
+    if not is_on_lead(record) or record[r.DECLARED] != r.NONE:
+        return 0
     seat = int(record[r.TO_MOVE])
     hand = record[r.HAND + seat]
-    queens = hand & hand >> 1  # with the king, the next card id
     suits = 0
     for suit in range(NUM_SUITS):
-        suits |= (queens >> (NUM_RANKS * suit + QUEEN) & 1) << suit
-    suits &= ~record[r.MARRIAGES + seat]
-    return suits if is_on_lead(record) & (record[r.DECLARED] == r.NONE) else 0
+        pair = MARRIAGE_SET << (NUM_RANKS * suit)
+        if hand & pair == pair:
+            suits |= 1 << suit
+    return suits & ~record[r.MARRIAGES + seat]
 
 
 @compiled
 def may_exchange(record: Record, codes: Codes) -> bool:
     """Whether the player to move may exchange the trump jack for the turned-up card."""
+    if record[r.TALON_STATE] != r.OPEN or record[r.FACE_DOWN] < codes[_EXCHANGE_MIN]:
+        return False
+    if record[r.DECLARED] != r.NONE or not (is_on_lead(record) or codes[_EXCHANGE_WHEN] == 1):
+        return False
     trump_jack = NUM_RANKS * record[r.TRUMP] + JACK
-    return (
-        (record[r.TALON_STATE] == r.OPEN)
-        & (record[r.FACE_DOWN] >= codes[_EXCHANGE_MIN])
-        & (record[r.DECLARED] == r.NONE)
-        & (is_on_lead(record) | (codes[_EXCHANGE_WHEN] == 1))
-        & ((record[r.HAND + record[r.TO_MOVE]] >> trump_jack) & 1 == 1)
-    )
+    return (record[r.HAND + record[r.TO_MOVE]] >> trump_jack) & 1 == 1
 
 
 @compiled
 def may_close(record: Record, codes: Codes) -> bool:
     """Whether the player to move may close the talon."""
     return (
-        (record[r.TALON_STATE] == r.OPEN)
-        & (record[r.FACE_DOWN] >= codes[_CLOSE_MIN])
-        & is_on_lead(record)
-        & (record[r.DECLARED] == r.NONE)
+        record[r.TALON_STATE] == r.OPEN
+        and record[r.FACE_DOWN] >= codes[_CLOSE_MIN]
+        and is_on_lead(record)
+        and record[r.DECLARED] == r.NONE
     )
 
 
@@ -227,17 +231,22 @@ def may_close(record: Record, codes: Codes) -> bool:
 def may_claim(record: Record, codes: Codes) -> bool:
     """Whether the player to move may claim 66, rightly or wrongly."""
     claims = codes[_CLAIMS]
-    return (claims == 2) | ((claims == 1) & is_on_lead(record))
+    return claims == 2 or (claims == 1 and is_on_lead(record))
 
 
 @compiled
 def legal(record: Record, codes: Codes) -> int:
     """The legal actions of the player to move, a set over action ids; 0 once the deal is over."""
+    if record[r.END_REASON] != 0:
+        return 0
     actions = playable(record, codes) | (declarable(record) << FIRST_DECLARE)
-    actions |= may_exchange(record, codes) << EXCHANGE
-    actions |= may_close(record, codes) << CLOSE
-    actions |= may_claim(record, codes) << CLAIM
-    return actions if record[r.END_REASON] == 0 else 0
+    if may_exchange(record, codes):
+        actions |= 1 << EXCHANGE
+    if may_close(record, codes):
+        actions |= 1 << CLOSE
+    if may_claim(record, codes):
+        actions |= 1 << CLAIM
+    return actions
 
 
 @compiled
