@@ -8,13 +8,11 @@ holds its arrays for as long as the call takes, so nothing needs to be counted.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 from llvmlite import ir
 from numba.core import config
 from numba.extending import intrinsic
-
-_A = TypeVar("_A")
 
 
 def _borrowed(_typing: Any, array: Any) -> Any:
@@ -34,7 +32,7 @@ def _borrowed(_typing: Any, array: Any) -> Any:
     return array(array), codegen
 
 
-def _borrowed_uncompiled(array: _A) -> _A:
+def _borrowed_uncompiled(array: Any) -> Any:
     return array
 
 
@@ -42,7 +40,7 @@ _settings: Any = config
 
 #: ``borrowed(array)`` is the same array for use within this call: no row of it may be returned, or
 #: kept otherwise, and the caller must hold the array.
-borrowed: Callable[[_A], _A] = (
+borrowed: Callable[[Any], Any] = (
     _borrowed_uncompiled
     if _settings.DISABLE_JIT
     else cast("Any", intrinsic(cast("Any", _borrowed)))
