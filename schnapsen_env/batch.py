@@ -16,6 +16,7 @@ from gymnasium.vector import AutoresetMode
 
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.chance import draw_below
@@ -135,6 +136,7 @@ def begin_episode(record: Record) -> None:
 @compiled
 def begin_rows(records: Record, rows: Rows) -> None:
     """Begin a new episode in the chosen rows, each with its own random stream."""
+    records = borrowed(records)
     for row in range(len(records)):
         if rows[row]:
             begin_episode(records[row])
@@ -170,8 +172,8 @@ def take_unusual(
         end_by_illegal_action(record)
 
 
-# The loops below take their arrays out of the tuples first. numba counts references to every array
-# of a tuple that is passed on, which within a loop would take as long as the rules do.
+# The loops below borrow their arrays out of the tuples first: references that are counted within a
+# loop take longer than the rules do, see schnapsen_env.borrowed.
 
 
 @compiled
@@ -179,9 +181,10 @@ def act_rows(
     plan: Plan, state: State, out: Outputs, actions: Actions, start: int, stop: int
 ) -> None:
     """Take the actions in rows ``start`` to ``stop``; begin episodes where it is time."""
-    codes, switches, autoreset = plan.codes, plan.switches, plan.autoreset
-    records, masks, lengths, over = state.records, state.masks, state.lengths, state.over
-    terminations = out.terminations
+    codes, switches = borrowed(plan.codes), borrowed(plan.switches)
+    records, masks = borrowed(state.records), borrowed(state.masks)
+    lengths, over, terminations = state.lengths, state.over, out.terminations
+    autoreset = plan.autoreset
     natural = switches[SUITS] == 0
     for row in range(start, stop):
         if not over[row]:
@@ -205,8 +208,9 @@ def end_rows(plan: Plan, state: State, out: Outputs, start: int, stop: int) -> i
 
     Where a deal or an episode follows at once, it is dealt. Returns how many deals have ended.
     """
-    codes, switches, autoreset = plan.codes, plan.switches, plan.autoreset
-    records, finished, over = state.records, state.finished, state.over
+    codes, switches = borrowed(plan.codes), borrowed(plan.switches)
+    records, finished, over = borrowed(state.records), state.finished, state.over
+    autoreset = plan.autoreset
     returns, lengths = state.returns, state.lengths
     rewards, terminations, deal_ended = out.rewards, out.terminations, out.deal_ended
     counts, pairs, episode_returns = out.counts, out.pairs, out.returns
@@ -246,16 +250,13 @@ def end_rows(plan: Plan, state: State, out: Outputs, start: int, stop: int) -> i
 @compiled
 def clear_rows(out: Outputs, start: int, stop: int) -> None:
     """Set to 0 what :func:`act_rows` and :func:`end_rows` write only here and there."""
-    rewards, terminations, truncations = out.rewards, out.terminations, out.truncations
-    deal_ended, counts, pairs, returns = out.deal_ended, out.counts, out.pairs, out.returns
-    for row in range(start, stop):
-        terminations[row] = truncations[row] = deal_ended[row] = False
-        for seat in range(2):
-            rewards[row, seat] = returns[row, seat] = 0
-            pairs[0, row, seat] = pairs[1, row, seat] = 0
-    for count in range(len(counts)):
-        for row in range(start, stop):
-            counts[count, row] = 0
+    out.rewards[start:stop] = 0
+    out.terminations[start:stop] = False
+    out.truncations[start:stop] = False
+    out.deal_ended[start:stop] = False
+    out.counts[:, start:stop] = 0
+    out.pairs[:, start:stop] = 0
+    out.returns[start:stop] = 0
 
 
 @compiled
@@ -294,10 +295,10 @@ def run_rows(
         clear_rows(out, start, stop)
         act_rows(plan, state, out, actions, start, stop)
         ended = end_rows(plan, state, out, start, stop)
-    codes, scaled, switches = plan.codes, plan.scaled, plan.switches
+    codes, scaled, switches = borrowed(plan.codes), plan.scaled, plan.switches
     memory, suits, history = switches[MEMORY], switches[SUITS], switches[HISTORY]
-    records, masks = state.records, state.masks
-    observations, to_play = out.observations, out.to_play
+    records, masks = borrowed(state.records), borrowed(state.masks)
+    observations, to_play = borrowed(out.observations), out.to_play
     for row in range(start, stop):
         record, view = records[row], observations[row]
         seat = record[r.TO_MOVE]
@@ -326,7 +327,8 @@ def show_finished(
         no_mask: ``int8[27]``, scratch for masks that nobody reads.
     """
     memory, suits, history = plan.switches[MEMORY], plan.switches[SUITS], plan.switches[HISTORY]
-    codes, scaled = plan.codes, plan.scaled
+    codes, scaled = borrowed(plan.codes), plan.scaled
+    finished, out, no_mask = borrowed(finished), borrowed(out), borrowed(no_mask)
     for row in range(len(ended)):
         if ended[row]:
             for seat in range(2):
@@ -342,6 +344,7 @@ def show_finished(
 @compiled
 def write_states(records: Record, codes: Codes, out: npt.NDArray[np.float32]) -> None:
     """Write the full information on each deal into ``out``, ``float32[N, G]``."""
+    records, codes, out = borrowed(records), borrowed(codes), borrowed(out)
     for row in range(len(records)):
         encode_state(records[row], codes, out[row])
 
@@ -396,6 +399,8 @@ def show_both(
         no_mask: ``int8[A]``, scratch for masks of zeros.
     """
     memory, suits, history, scaled = layout
+    records, codes = borrowed(records), borrowed(codes)
+    out, no_mask = borrowed(out), borrowed(no_mask)
     size = seen.shape[1]
     for deal in range(len(records)):
         for seat in range(2):
