@@ -38,6 +38,7 @@ from rich.table import Table
 
 from schnapsen_env import engine, schnapsen_v0
 from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine.record import END_REASON
 from schnapsen_env.observation import DEFAULT_LAYOUT
@@ -106,6 +107,7 @@ class Result:
 @compiled
 def play(record: npt.NDArray[np.int64], codes: npt.NDArray[np.int64], decisions: int) -> None:
     """Plays so many random legal decisions, dealing anew whenever a deal is over."""
+    record, codes = borrowed(record), borrowed(codes)
     for _ in range(decisions):
         if record[END_REASON] != 0:
             engine.deal(record)

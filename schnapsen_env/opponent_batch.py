@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from schnapsen_env import engine
 from schnapsen_env.batch import Actions, Rows
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled
 from schnapsen_env.episode import HISTORY, MEMORY, SUITS, Codes, Record, Switches, take
 from schnapsen_env.observation import encode
@@ -30,6 +31,8 @@ def seat_rows(
     lanes: Lane,
 ) -> None:
     """:func:`~schnapsen_env.single_agent.begin` in the chosen rows, which are dealt."""
+    records, codes = borrowed(records), borrowed(codes)
+    switches, lanes = borrowed(switches), borrowed(lanes)
     for i in range(len(records)):
         if rows[i]:
             begin(records[i], codes, switches, kind, fixed_seat, lanes[i])
@@ -57,6 +60,8 @@ def step_rows(
     lanes: Lane,
 ) -> None:
     """Take the learner's action in the chosen rows, in which the learner is to move."""
+    records, codes = borrowed(records), borrowed(codes)
+    switches, lanes = borrowed(switches), borrowed(lanes)
     for i in range(len(records)):
         if rows[i]:
             play_learner(records[i], codes, switches, kind, actions[i], lanes[i])
@@ -72,6 +77,8 @@ def reply_rows(
     lanes: Lane,
 ) -> None:
     """Take the actions of an asked opponent in the rows whose numbers are ``chosen``."""
+    records, codes = borrowed(records), borrowed(codes)
+    switches, lanes = borrowed(switches), borrowed(lanes)
     for k in range(len(chosen)):
         i = chosen[k]
         engine.step(records[i], codes, actions[k])
@@ -90,6 +97,8 @@ def observe_rows(
 ) -> None:
     """Write what ``seats[k]`` sees in row ``chosen[k]`` into ``out[k]`` and ``masks[k]``."""
     memory, suits, history = switches[MEMORY], switches[SUITS], switches[HISTORY]
+    records, codes = borrowed(records), borrowed(codes)
+    out, masks = borrowed(out), borrowed(masks)
     for k in range(len(chosen)):
         record = records[chosen[k]]
         encode(record, codes, seats[k], memory, suits, history, 1, out[k], masks[k])

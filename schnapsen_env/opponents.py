@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled
 from schnapsen_env.heuristic import heuristic_action
 from schnapsen_env.observation import BASE_SIZE, FIELDS, decode
@@ -179,6 +180,7 @@ def _decide(observation: Any, action_mask: Any) -> int:
 
 @compiled
 def _decide_rows(observations: Any, action_masks: Any, actions: npt.NDArray[np.int64]) -> None:
+    observations, action_masks = borrowed(observations), borrowed(action_masks)
     for row in range(len(actions)):
         actions[row] = _decide(observations[row], action_masks[row])
 

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from schnapsen_env import engine
 from schnapsen_env.actions import CLAIM, CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.cards import CARD_POINTS, NUM_RANKS, SUIT_SET
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.engine import record as r
@@ -219,7 +220,8 @@ def enter(space: Workspace, codes: Codes, ply: int, alpha: int, beta: int) -> bo
 
     The value is then in the frame's ``_BEST``.
     """
-    record, frame = space.path[ply], space.frames[ply]
+    codes = borrowed(codes)
+    record, frame = borrowed(space.path)[ply], borrowed(space.frames)[ply]
     space.counters[_NODES] += 1
     if record[r.END_REASON] != 0:
         frame[_BEST] = game_points(record, record[r.TO_MOVE])
@@ -259,8 +261,9 @@ def enter(space: Workspace, codes: Codes, ply: int, alpha: int, beta: int) -> bo
 @compiled_apart
 def descend(space: Workspace, codes: Codes, ply: int) -> bool:
     """Try the best looking action at ``ply``; True if what follows has a value at once."""
-    record, frame, child = space.path[ply], space.frames[ply], space.path[ply + 1]
-    action = best_looking(frame[_ACTIONS], space.guesses[ply])
+    path, codes = borrowed(space.path), borrowed(codes)
+    record, frame, child = path[ply], borrowed(space.frames)[ply], path[ply + 1]
+    action = best_looking(frame[_ACTIONS], borrowed(space.guesses)[ply])
     frame[_ACTIONS] &= ~(1 << action)
     frame[_TRIED] = action
     child[:] = record
@@ -273,7 +276,7 @@ def descend(space: Workspace, codes: Codes, ply: int) -> bool:
 @compiled
 def absorb(space: Workspace, ply: int) -> bool:
     """Take note of the value of the action tried; True if ``ply`` needs no further one."""
-    frame = space.frames[ply]
+    frame = borrowed(space.frames)[ply]
     value = space.frames[ply + 1, _BEST]
     if space.path[ply + 1, r.TO_MOVE] != space.path[ply, r.TO_MOVE]:
         value = -value
@@ -286,7 +289,7 @@ def absorb(space: Workspace, ply: int) -> bool:
 @compiled
 def leave(space: Workspace, ply: int) -> None:
     """Store what was learnt about the position at ``ply``."""
-    frame = space.frames[ply]
+    frame = borrowed(space.frames)[ply]
     if frame[_PLACE] < 0:
         return
     best, low, high = frame[_BEST], frame[_LOW], frame[_HIGH]
@@ -294,7 +297,7 @@ def leave(space: Workspace, ply: int) -> None:
         high = min(high, best)
     if best > frame[_ALPHA]:  # inside the window or above it
         low = max(low, best)
-    row = space.table[frame[_PLACE]]
+    row = borrowed(space.table)[frame[_PLACE]]
     row[_WORD_1], row[_WORD_2] = frame[_FIRST], frame[_SECOND]
     bounds = (low + MOST_GAME_POINTS) | (high + MOST_GAME_POINTS) << _BOUND_BITS
     row[_ENTRY] = bounds | frame[_BEST_ACTION] << (2 * _BOUND_BITS)

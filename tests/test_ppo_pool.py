@@ -298,7 +298,11 @@ def test_room_for_earlier_selves_is_asked_for(
 ) -> None:
     config = replace(TINY, hidden_sizes=(512, 512), keep_checkpoints=3, run_dir=str(tmp_path / "r"))
     free = 100 * 2**20  # enough for four checkpoints of the policy alone, not of 17 of them
-    monkeypatch.setattr(shutil, "disk_usage", lambda _path: SimpleNamespace(free=free))
+
+    def usage(_path: Path) -> SimpleNamespace:
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr(shutil, "disk_usage", usage)
     check_new_run_dir(config)
     with pytest.raises(
         RunDirError, match=r"the disk has 100 MB left, the run may need 1[0-9][0-9] "

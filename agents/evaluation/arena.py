@@ -24,6 +24,7 @@ import numpy.typing as npt
 from agents.base import Actions, Agent, AgentError, as_agent, load, reset_agent
 from schnapsen_env import engine
 from schnapsen_env.actions import EXCHANGE, NUM_ACTIONS, action_text
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
@@ -92,6 +93,8 @@ def _observe(
     masks: npt.NDArray[np.int8],
 ) -> None:
     """Write what the player to move sees in each of ``rows``."""
+    records, codes = borrowed(records), borrowed(codes)
+    observations, masks = borrowed(observations), borrowed(masks)
     for i in range(len(rows)):
         record = records[rows[i]]
         encode(
@@ -167,6 +170,7 @@ def _step(
     Returns:
         The number of deals that have ended.
     """
+    records, codes, out = borrowed(records), borrowed(codes), borrowed(out)
     ended = 0
     for i in range(len(rows)):
         record = records[rows[i]]

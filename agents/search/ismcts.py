@@ -26,6 +26,7 @@ import numpy as np
 from agents.base import ActionMask, Actions, Observation
 from agents.search.base import Ints, SearchAgent, check_fraction, check_number
 from schnapsen_env import engine
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.engine import record as r
 from schnapsen_env.heuristic import heuristic_action
@@ -134,9 +135,26 @@ def grow_tree(
     """
     world = np.zeros(engine.RECORD_SIZE, dtype=np.int64)
     world[r.RANDOM] = chance
-    path = np.empty(engine.MAX_ACTIONS_PER_DEAL, dtype=np.int64)
-    movers = np.empty(engine.MAX_ACTIONS_PER_DEAL, dtype=np.int64)
+    steps = np.empty((2, engine.MAX_ACTIONS_PER_DEAL), dtype=np.int64)
     tree[0] = 0
+    iterate(seen, codes, iterations, rollout, exploration, tree, world, steps, space)
+
+
+@compiled_apart
+def iterate(
+    seen: View,
+    codes: Ints,
+    iterations: int,
+    rollout: int,
+    exploration: float,
+    tree: Ints,
+    world: Ints,
+    steps: Ints,
+    space: Workspace,
+) -> None:
+    """The loop of :func:`grow_tree`, apart from it, so that it can borrow its arrays."""
+    codes, tree, world = borrowed(codes), borrowed(tree), borrowed(world)
+    path, movers = borrowed(steps)[0], borrowed(steps)[1]
     size = 1
     for _ in range(iterations):
         sample_deal(seen, codes, OWN_SEAT, world)

@@ -23,6 +23,7 @@ from agents.base import ActionMask, Actions, Observation
 from agents.search.base import Ints, SearchAgent, check_number
 from schnapsen_env import engine
 from schnapsen_env.actions import CLAIM, CLOSE, NUM_ACTIONS
+from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.engine import record as r
 from schnapsen_env.imagined import OWN_SEAT, careless_action, find_error
@@ -40,6 +41,7 @@ MOST_DEPTH: Final = 10
 @compiled
 def play_on(world: Ints, codes: Ints, depth: int) -> None:
     """Play at random until ``depth`` more tricks are complete, or the deal is over."""
+    world, codes = borrowed(world), borrowed(codes)
     last = world[r.TRICKS] + world[r.TRICKS + 1] + depth
     while not engine.is_over(world) and world[r.TRICKS] + world[r.TRICKS + 1] < last:
         engine.step(world, codes, careless_action(world, codes))
