@@ -11,12 +11,19 @@ from collections.abc import Callable
 from typing import Any, cast
 
 from llvmlite import ir
-from numba.core import config
+from numba.core import config, types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
 
 def _borrowed(_typing: Any, array: Any) -> Any:
-    """The signature and the code of ``borrowed`` for this type, as numba wants them."""
+    """The signature and the code of ``borrowed`` for this type, as numba wants them.
+
+    Raises:
+        TypingError: it is no array.
+    """
+    if not isinstance(array, types.Array):
+        raise TypingError(f"borrowed takes an array, not {array}")
 
     def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         model = context.data_model_manager[array]
@@ -38,8 +45,9 @@ def _borrowed_uncompiled(array: Any) -> Any:
 
 _settings: Any = config
 
-#: ``borrowed(array)`` is the same array for use within this call: no row of it may be returned, or
-#: kept otherwise, and the caller must hold the array.
+#: ``borrowed(array)`` is the same array for use within this call. It must be an argument of the
+#: function, or come out of one; an array that the function has made itself may be freed, and its
+#: memory used again, while it is borrowed. No row of it may be returned or kept otherwise.
 borrowed: Callable[[Any], Any] = (
     _borrowed_uncompiled
     if _settings.DISABLE_JIT

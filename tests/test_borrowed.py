@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import sys
+from pathlib import Path
 from typing import Any
 
+import numba
 import numpy as np
 import numpy.typing as npt
+import pytest
 
 from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled
@@ -55,6 +59,40 @@ def test_no_reference_is_lost_or_left() -> None:
 
 def test_memory_of_the_caller_stays_until_it_returns() -> None:
     assert {_add_to_made(number) for number in [7] * 10_000} == {3 * 4 * 8 + 8}
+
+
+def test_what_is_no_array_is_refused_by_name() -> None:
+    @numba.njit
+    def borrow(pair: Any) -> Any:
+        return borrowed(pair)
+
+    with pytest.raises(numba.TypingError, match="borrowed takes an array, not UniTuple"):
+        borrow((1, 2))
+
+
+ROOT = Path(__file__).parent.parent
+SOURCES = [
+    path
+    for folder in ("schnapsen_env", "agents", "benchmarks")
+    for path in sorted((ROOT / folder).rglob("*.py"))
+    if "borrowed(" in path.read_text(encoding="utf-8")
+]
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_only_what_the_caller_holds_is_borrowed(path: Path) -> None:
+    """An array that a function has made may be freed while it is borrowed."""
+    for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        held = {argument.arg for argument in function.args.args}
+        for call in ast.walk(function):
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "borrowed":
+                owner = call.args[0]
+                while isinstance(owner, ast.Attribute):
+                    owner = owner.value
+                assert isinstance(owner, ast.Name), ast.unparse(call)
+                assert owner.id in held, f"{function.name}: {ast.unparse(call)}"
 
 
 def test_uncompiled_it_is_the_array_itself() -> None:

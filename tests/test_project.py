@@ -168,9 +168,10 @@ def test_agents_import_public_names_only(path: Path) -> None:
 
 #: Modules that Windows lacks, or has without what programs use them for.
 POSIX_MODULES = frozenset(
-    "crypt curses fcntl grp nis ossaudiodev posix pty pwd resource select selectors spwd syslog "
-    "termios tty".split()
+    "crypt curses fcntl grp nis ossaudiodev posix pty pwd resource spwd syslog termios tty".split()
 )
+#: Processes begin in another way there.
+PROCESS_MODULES = frozenset({"multiprocessing", "subprocess"})
 #: Likewise of the module `os`.
 POSIX_FUNCTIONS = frozenset(
     "chown chroot fork forkpty getgid getloadavg getpgid getuid kill killpg mkfifo mknod nice "
@@ -185,7 +186,7 @@ SHIPPED = [
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_nothing_that_windows_lacks(path: Path) -> None:
     for module, name in _imports(path):
-        assert module.split(".")[0] not in POSIX_MODULES, module
+        assert module.split(".")[0] not in POSIX_MODULES | PROCESS_MODULES, module
         assert (module, name) not in {("os", function) for function in POSIX_FUNCTIONS}
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):

@@ -34,7 +34,7 @@ class Config:
     seed: int = 1
     """Where all randomness of the run starts: initial weights, cards, actions, minibatches."""
     total_timesteps: int = 6_000_000
-    """Decisions to learn from, of both players together; rounded up to whole iterations."""
+    """Decisions to be made, by all players together; rounded up to whole iterations."""
     device: Literal["auto", "cpu", "cuda"] = "auto"
     """Where the network lives; auto takes a GPU if torch finds one."""
     torch_threads: int = 1
@@ -63,7 +63,7 @@ class Config:
 
     # ------------------------------------------------------------------------------ the network
     initial_weights: str = ""
-    """A checkpoint with whose weights the run begins; none draws them at random."""
+    """A checkpoint, of whatever rules, with whose weights the run begins; none draws them."""
     hidden_sizes: tuple[int, ...] = (256, 256)
     """Widths of the hidden layers, which policy and value share."""
     critic: Literal["shared", "state"] = "shared"
@@ -154,6 +154,15 @@ class Config:
             self._require(name, bool(sizes), "needs one layer or more")
             widths = all(0 < width <= _WIDEST for width in sizes)
             self._require(name, widths, f"needs widths from 1 to {_WIDEST}")
+        if isinstance(self.opponents, str):
+            raise ConfigError(f"opponents={self.opponents!r}: it must be a list of texts")
+        rows, kinds = round(self.opponent_share * self.num_envs), len(self.opponents)
+        self._require(
+            "opponent_share",
+            rows >= 2 * kinds,
+            f"gives {rows} of {self.num_envs} deals to {kinds} opponents, and each needs two, "
+            "one a seat",
+        )
         self._require("target_kl", self.target_kl is None or self.target_kl > 0, "must be positive")
         self._require("eval_deals", self.eval_deals != 1, "must be 2 or more for an interval")
         self._require("final_eval_deals", self.final_eval_deals != 1, "must be 0, or 2 or more")

@@ -52,27 +52,54 @@ def generalised_advantages(
         gamma: discount.
         gae_lambda: decay of the estimate.
         exact: ``bool[T + 1, N]``, whether a value is the true one. Nothing beyond it is then looked
-            at: the rest of the deal could only add noise.
-        learns: ``bool[T, N]``, whether the policy took the decision. One that somebody else took is
-            a part of the game like the turn of a card: the estimate passes through it, since what
-            the policy would expect in that player's place says nothing about what that player does.
+            at: the rest of the deal could only add noise. (Where somebody else decides, what that
+            player makes of the position counts instead, which may be worse.)
+        learns: ``bool[T + 1, N]``, whether the policy takes the decision. One that somebody else
+            takes is a part of the game like the turn of a card: the estimate passes through it,
+            since what the policy would expect in that player's place says nothing about what that
+            player does.
 
     Returns:
         Advantages and returns, ``float32[T, N]`` each, in the view of the player who moved; the
-        advantages of decisions that others took are 0.
+        advantages of decisions that are not :func:`learnable` are 0.
     """
     carry = turn_signs(to_play) * gamma * ~dones
     decay = carry * gae_lambda
     if exact is not None:
         decay = decay * ~exact[1:]
+    learnt = learnable(learns, dones) if learns is not None else None
     advantages = torch.zeros_like(rewards)
     last = torch.zeros_like(rewards[0])
     values = values.clone()
     for t in reversed(range(len(rewards))):
         delta = rewards[t] + carry[t] * values[t + 1] - values[t]
-        last = delta + decay[t] * last
-        if learns is not None:
-            values[t] = torch.where(learns[t], values[t], values[t] + last)
-            last = torch.where(learns[t], last, 0.0)
+        if learns is not None and learnt is not None:
+            passed = rewards[t] + carry[t] * values[t + 1] + decay[t] * last
+            last = torch.where(learnt[t], delta + decay[t] * last, 0.0)
+            values[t] = torch.where(learns[t], values[t], passed)
+        else:
+            last = delta + decay[t] * last
         advantages[t] = last
     return advantages, advantages + values[:-1]
+
+
+def learnable(learns: Tensor, dones: Tensor) -> Tensor:
+    """Which decisions of the policy have an outcome within the rollout.
+
+    That is the end of the deal or a later decision of the policy, whose value is known. One that
+    only others follow has none: its own value has to do as the bootstrap of those before it.
+
+    Args:
+        learns: ``bool[T + 1, N]``, whether the policy takes the decision.
+        dones: ``bool[T, N]``.
+
+    Returns:
+        ``bool[T, N]``; where the policy takes all decisions, all of them.
+    """
+    learnt = torch.zeros_like(dones)
+    open_end = ~learns[-1]
+    for t in reversed(range(len(dones))):
+        open_end = open_end & ~dones[t]
+        learnt[t] = learns[t] & ~open_end
+        open_end = open_end & ~learns[t]
+    return learnt

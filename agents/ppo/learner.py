@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from agents.ppo.checkpoint import Weights, read_checkpoint
 from agents.ppo.config import PAST, Config
 from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError
-from agents.ppo.gae import generalised_advantages
+from agents.ppo.gae import generalised_advantages, learnable
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.network import PolicyValueNet, StateCritic
 from agents.ppo.rollout import Collector, PlayCounts, Rollout
@@ -37,6 +37,8 @@ from schnapsen_env.observation import Layout
 
 #: Keeps the division defined when all advantages of a minibatch are alike.
 _ADVANTAGE_EPS: Final = 1e-8
+#: Raised whenever :meth:`Learner.state` changes its meaning.
+TRAINING_FORMAT: Final = 2
 #: A standard deviation needs two.
 _FEWEST_DECISIONS: Final = 2
 
@@ -104,12 +106,15 @@ class Learner:
 
     Args:
         config: the run.
+        fresh: whether the run begins here. One that goes on gets everything by :meth:`restore`, and
+            the file of ``initial_weights`` may be gone by then.
 
     Raises:
-        ConfigError: the device or the arithmetic that the configuration asks for is not there.
+        ConfigError: the device or the arithmetic that the configuration asks for is not there, an
+            opponent cannot be loaded, or ``initial_weights`` cannot be used.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, *, fresh: bool = True) -> None:
         torch.set_num_threads(config.torch_threads)
         self.config = config
         self.device = choose_device(config)
@@ -122,7 +127,7 @@ class Learner:
         self.network = PolicyValueNet(
             self.layout, config.hidden_sizes, torch.Generator().manual_seed(weights)
         ).to(self.device)
-        if config.initial_weights:
+        if config.initial_weights and fresh:
             self._take_weights(Path(config.initial_weights))
         #: A slow copy of the policy that it is held near to; None for none.
         self.magnet = copy.deepcopy(self.network) if config.magnet_coef > 0 else None
@@ -147,7 +152,7 @@ class Learner:
 
     @property
     def timesteps(self) -> int:
-        """Decisions learnt from so far."""
+        """Decisions made so far."""
         return self.iteration * self.config.batch_size
 
     # ------------------------------------------------------------------------------ Algorithm 1
@@ -166,7 +171,7 @@ class Learner:
         config = self.config
         now = coefficients(config, self.iteration / config.num_iterations)
 
-        self.collector.pool.begin(self.iteration)
+        self.collector.pool.begin(self.iteration + 1)
         with self._autocast():
             rollout, counts = self.collector.collect(self.network, self.critic)
 
@@ -182,7 +187,8 @@ class Learner:
         )
 
         batch = _flatten(rollout, advantages, returns, self._magnet_log_probs(rollout))
-        learnt_from = rollout.learns.flatten().nonzero().squeeze(1)
+        learnt = learnable(rollout.learns, rollout.dones)
+        learnt_from = learnt.flatten().nonzero().squeeze(1)
         if len(learnt_from) < _FEWEST_DECISIONS:
             raise ConfigError(
                 f"num_envs * num_steps = {config.batch_size}: opponents and random openings left "
@@ -204,7 +210,7 @@ class Learner:
         self._move_magnet()
         if self._is_past_due():
             self.collector.pool.remember(self.weights())
-        return _metrics(history, rollout, returns, now), counts
+        return _metrics(history, rollout, returns, learnt, now), counts
 
     def losses(self, minibatch: Minibatch) -> Losses:
         """The terms of the objective (equations 7 and 9) for one minibatch."""
@@ -354,6 +360,7 @@ class Learner:
     def state(self) -> dict[str, Any]:
         """Everything beside the weights that a continued run needs: tensors and plain values."""
         return {
+            "format": TRAINING_FORMAT,
             "iteration": self.iteration,
             "critic": self.critic.state_dict() if self.critic is not None else {},
             "magnet": self.magnet.state_dict() if self.magnet is not None else {},
@@ -366,8 +373,14 @@ class Learner:
         """Go on from weights and what :meth:`state` gave, exactly as if the run had not stopped.
 
         Raises:
-            ValueError, RuntimeError, KeyError: they are of another network or another run.
+            ValueError, RuntimeError, KeyError: they are of another network, another run, or another
+                version of this program.
         """
+        if state.get("format") != TRAINING_FORMAT:
+            raise ValueError(
+                "its optimiser and deals are of another version of this program; its weights are "
+                "good to begin a new run with: --initial-weights"
+            )
         self.network.load_state_dict(weights)
         if self.critic is not None:
             self.critic.load_state_dict(state["critic"])
@@ -376,7 +389,7 @@ class Learner:
             self.magnet.load_state_dict(state["magnet"] or weights)
         self.optimizer.load_state_dict(state["optimizer"])
         self.generator.set_state(state["generator"])
-        self.collector.restore(state["deals"])
+        self.collector.restore(state["deals"], self.weights())
         self.iteration = state["iteration"]
 
 
@@ -402,17 +415,20 @@ def _take(batch: Minibatch, rows: Tensor) -> Minibatch:
 
 
 def _metrics(
-    history: list[dict[str, Tensor]], rollout: Rollout, returns: Tensor, now: Coefficients
+    history: list[dict[str, Tensor]],
+    rollout: Rollout,
+    returns: Tensor,
+    learnt: Tensor,
+    now: Coefficients,
 ) -> dict[str, float]:
     """What is logged of an iteration: means over its gradient steps, and the coefficients."""
     metrics = {
         f"losses/{name}": torch.stack([terms[name] for terms in history]).mean().item()
         for name in history[0]
     }
-    learns = rollout.learns
-    returns, values = returns[learns], rollout.values[:-1][learns]
+    returns, values = returns[learnt], rollout.values[:-1][learnt]
     metrics["losses/explained_variance"] = 1.0 - ((returns - values).var() / returns.var()).item()
-    metrics["charts/learnt_share"] = learns.float().mean().item()
+    metrics["charts/learnt_share"] = learnt.float().mean().item()
     return metrics | {f"charts/{name}": value for name, value in vars(now).items()}
 
 

@@ -26,6 +26,7 @@ from agents.ppo.checkpoint import Weights
 from agents.ppo.config import PAST, Config
 from agents.ppo.errors import ConfigError
 from agents.renaming import name_forth
+from schnapsen_env.actions import CLAIM
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import Layout
 from schnapsen_env.opponents import RandomOpponent
@@ -78,24 +79,31 @@ class Pool:
             raise ConfigError(f"opponents: {error}") from error
 
     def begin(self, iteration: int) -> None:
-        """Start the chance of an iteration anew, so that a resumed run draws the same."""
-        own, agents = np.random.SeedSequence([self.seed, iteration]).generate_state(2)
+        """Start the chance of an iteration anew, so that a resumed run draws the same.
+
+        Args:
+            iteration: counted from 1; 0 is for what is drawn before the first.
+        """
+        words = np.random.SeedSequence([self.seed, iteration]).generate_state(
+            3 + len(self._players)
+        )
+        own, openings, past, *agents = (int(word) for word in words)
         self._rng = np.random.default_rng(own)
-        self._random = RandomOpponent(int(self._rng.integers(2**31)))
-        for number, player in enumerate(self._players):
+        self._random = RandomOpponent(openings)
+        for seed, player in zip(agents, self._players, strict=True):
             if player is not None:
-                player.reset(int(agents) + number)
+                player.reset(seed)
         #: The earlier self of this iteration; None as long as there is none.
         self._self: Player | None = None
         if self.past and PAST in self.config.opponents:
             weights = self.past[self._rng.integers(len(self.past))]
-            agent: Agent = PPOAgent(weights, self.layout, sample=True, seed=int(agents))
+            agent: Agent = PPOAgent(weights, self.layout, sample=True, seed=past)
             self._self = Player("of the pool", PAST, agent)
 
     def remember(self, weights: Weights) -> None:
-        """Add an earlier self; if there are too many now, one of them goes, but not the newest."""
+        """Add an earlier self; while there are too many, one of them goes, but not the newest."""
         self.past.append(weights)
-        if len(self.past) > self.config.past_selves:
+        while len(self.past) > self.config.past_selves:
             del self.past[self._rng.integers(len(self.past) - 1)]
 
     def open_deals(self, new: npt.NDArray[np.bool_]) -> None:
@@ -103,6 +111,25 @@ class Pool:
         count = int(new.sum())
         opened = self._rng.random(count) < self.config.random_openings
         self.opening[new] = opened * self._rng.integers(1, LONGEST_OPENING + 1, count)
+
+    def leaves(self, records: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether the pool leaves the next decision of each deal to the policy, ``bool[N]``.
+
+        Args:
+            records: ``int64[N, RECORD_SIZE]``, the deals.
+        """
+        return (self.opening == 0) & ~self._is_opponents_turn(records)
+
+    def _is_opponents_turn(self, records: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether an opponent sits where the next decision is due."""
+        present = np.array(
+            [self._player(n) is not None for n in range(len(self._players))] + [False]
+        )
+        return present[self.opponent_of] & (records[:, r.TO_MOVE] == self.seat_of)
+
+    def _player(self, number: int) -> Player | None:
+        """Who plays as opponent ``number`` in this iteration; None while there is no past."""
+        return self._players[number] or self._self
 
     def take_over(
         self,
@@ -124,20 +151,20 @@ class Pool:
             AgentError: an opponent fails, or chooses an illegal action.
         """
         opening = self.opening > 0
-        to_play = records[:, r.TO_MOVE]
-        asked = (self.opponent_of >= 0) & (to_play == self.seat_of) & ~opening
-        for number, player in enumerate(self._players):
+        asked = self._is_opponents_turn(records) & ~opening
+        for number in range(len(self._players)):
+            player = self._player(number)
             rows = np.flatnonzero(asked & (self.opponent_of == number))
-            chosen_by = player if player is not None else self._self
-            if chosen_by is None:
-                asked[rows] = False
-            elif rows.size:
-                answers = ask(chosen_by, records, self.codes, rows)
+            if player is not None and rows.size:
+                answers = ask(player, records, self.codes, rows)
                 name_forth(records, self.codes, rows, self.layout.suits_code, answers)
                 actions[rows] = answers
         if opening.any():
+            legal = masks[opening].copy()
+            # A careless claim only ends the deal; a card can be played wherever a claim can be made.
+            legal[:, CLAIM] = 0
             # Chance has no need of names: a legal action by either name is as likely.
-            actions[opening] = self._random.act_batch(masks[opening], masks[opening])
+            actions[opening] = self._random.act_batch(legal, legal)
             self.opening[opening] -= 1
         return ~(asked | opening)
 
@@ -149,8 +176,23 @@ class Pool:
         ]
         return {"past": past, "opening": torch.as_tensor(self.opening.copy())}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what :meth:`state` gave."""
+    def restore(self, state: dict[str, Any], network: Weights) -> None:
+        """Go on from what :meth:`state` gave.
+
+        Args:
+            state: the state.
+            network: the weights of the learning policy, which those of earlier selves must be like.
+
+        Raises:
+            ValueError: it is of another number of deals or of another network.
+        """
         past: list[dict[str, Tensor]] = state["past"]
+        opening: npt.NDArray[np.int64] = state["opening"].numpy()
+        if opening.shape != self.opening.shape:
+            raise ValueError(f"{opening.shape} random openings do not fit {self.opening.shape}")
+        shapes = {name: array.shape for name, array in network.items()}
+        for weights in past:
+            if {name: tuple(tensor.shape) for name, tensor in weights.items()} != shapes:
+                raise ValueError("an earlier self is of another network")
         self.past = [{name: t.numpy() for name, t in weights.items()} for weights in past]
-        self.opening[:] = state["opening"].numpy()
+        self.opening[:] = opening

@@ -14,6 +14,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
+from agents.ppo.checkpoint import Weights
 from agents.ppo.config import Config
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.network import PolicyValueNet, StateCritic
@@ -53,7 +54,7 @@ class Rollout:
     rewards: Tensor
     #: ``bool[T, N]``, whether the step ended its deal.
     dones: Tensor
-    #: ``bool[T, N]``, whether the policy took the decision, and not an opponent or chance.
+    #: ``bool[T + 1, N]``, whether the policy takes the decision, and not an opponent or chance.
     learns: Tensor
     #: ``float32[T + 1, N]``, of the player to move.
     values: Tensor
@@ -80,7 +81,7 @@ class Rollout:
             log_probs=new(steps, deals, dtype=torch.float32),
             rewards=new(steps, deals, dtype=torch.float32),
             dones=new(steps, deals, dtype=torch.bool),
-            learns=new(steps, deals, dtype=torch.bool),
+            learns=new(steps + 1, deals, dtype=torch.bool),
             values=new(steps + 1, deals, dtype=torch.float32),
             exact=new(steps + 1, deals, dtype=torch.bool),
             to_play=new(steps + 1, deals, dtype=torch.int8),
@@ -115,7 +116,7 @@ class PlayCounts:
         self.undeclared_leads = 0
 
     def count_actions(self, masks: npt.NDArray[Any], actions: npt.NDArray[Any]) -> None:
-        """Count one step: ``int8[N, A]`` and ``int64[N]``."""
+        """Count one step, whoever took it: ``int8[N, A]`` and ``int64[N]``."""
         self.steps += len(actions)
         self.closes += int((actions == CLOSE).sum())
         self.exchanges += int((actions == EXCHANGE).sum())
@@ -235,6 +236,7 @@ class Collector:
             rollout.rewards[t] = torch.as_tensor(own)
             rollout.dones[t] = torch.as_tensor(terminations)
         self._note_turn(self.num_steps, obs, info)
+        rollout.learns[self.num_steps] = torch.as_tensor(self.pool.leaves(self.env.records))
         _, values = network(rollout.observations[self.num_steps])
         self._note_values(self.num_steps, values, critic)
         return rollout, counts
@@ -269,14 +271,18 @@ class Collector:
         """The running deals with their random states, ``int64[N, R]``, and the pool."""
         return {"records": torch.as_tensor(self.env.records.copy()), "pool": self.pool.state()}
 
-    def restore(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any], network: Weights) -> None:
         """Go on from what :meth:`state` gave.
 
+        Args:
+            state: the state.
+            network: the weights of the learning policy.
+
         Raises:
-            ValueError: it is of another number of deals.
+            ValueError: it is of another number of deals, or of another network.
         """
         records: npt.NDArray[np.int64] = state["records"].numpy()
         if records.shape != self.env.records.shape:
             raise ValueError(f"{records.shape} deals do not fit {self.env.records.shape}")
         self.env.records[:] = records
-        self.pool.restore(state["pool"])
+        self.pool.restore(state["pool"], network)

@@ -167,11 +167,13 @@ class Trainer:
 
         Raises:
             RunDirError: its folder cannot be used.
-            ConfigError: the device is not there.
+            ConfigError: the device, an opponent or the initial weights are not there.
         """
         run_dir = check_new_run_dir(config)
+        # First what may be refused, so that the folder is still free for the corrected command.
+        learner = Learner(config)
         write_config(config, run_dir / CONFIG_FILE)
-        return cls(config, run_dir, Learner(config))
+        return cls(config, run_dir, learner)
 
     @classmethod
     def resume(cls, run_dir: Path, config: Config) -> Trainer:
@@ -189,7 +191,7 @@ class Trainer:
         info, weights = read_checkpoint(folder)
         check_changes(config_from_dict(info.config, str(folder)), config)
         state = read_training(folder)
-        learner = Learner(config)
+        learner = Learner(config, fresh=False)
         try:
             learner.restore(
                 {name: torch.as_tensor(array) for name, array in weights.items()}, state

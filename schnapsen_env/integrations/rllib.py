@@ -346,6 +346,17 @@ def _check_training(*, algorithm: Any, **kwargs: Any) -> None:  # noqa: ARG001 -
             )
 
 
+def _watch_training(config: AlgorithmConfig) -> None:
+    """Add :func:`_check_training` to what runs when an algorithm has been built."""
+    before = config.callbacks_on_algorithm_init or []
+    others = [each for each in _as_list(before) if each is not _check_training]
+    config.callbacks(on_algorithm_init=[*others, _check_training])
+
+
+def _as_list(callbacks: Any) -> list[Any]:
+    return list(callbacks) if isinstance(callbacks, list | tuple) else [callbacks]
+
+
 def _all_to_main(agent_id: Any, episode: Any, **kwargs: Any) -> str:  # noqa: ARG001 - RLlib's call
     return MAIN
 
@@ -360,8 +371,8 @@ def use_shared_policy(
     """One policy, ``"main"``, plays both seats and learns from both.
 
     Args:
-        config: changed in place; set its ``environment`` first. Its callback ``on_algorithm_init``
-            is set.
+        config: changed in place; set its ``environment`` first. A check is added to its callbacks
+            ``on_algorithm_init``: setting these later takes it away.
         model_config: the networks; None takes two layers of 256 for policy and value each.
 
     Returns:
@@ -374,7 +385,7 @@ def use_shared_policy(
     config.rl_module(
         rl_module_spec=MultiRLModuleSpec(rl_module_specs={MAIN: _spec(config, model_config)})
     )
-    config.callbacks(on_algorithm_init=_check_training)
+    _watch_training(config)
     return config
 
 
@@ -402,7 +413,7 @@ def use_separate_policies(
             rl_module_specs={name: _spec(config, model_config) for name in names}
         )
     )
-    config.callbacks(on_algorithm_init=_check_training)
+    _watch_training(config)
     return config
 
 
@@ -541,10 +552,8 @@ def use_past_selves(
             rl_module_specs={name: _spec(config, model_config) for name in names}
         )
     )
-    config.callbacks(
-        cast("Any", functools.partial(PastSelves, slots=slots, every=every)),
-        on_algorithm_init=_check_training,
-    )
+    config.callbacks(cast("Any", functools.partial(PastSelves, slots=slots, every=every)))
+    _watch_training(config)
     return config
 
 
@@ -669,7 +678,8 @@ def _read_section(folder: Path) -> dict[str, Any]:
         if section.get(name) != ours:
             raise RLlibCheckpointError(
                 f"{path} has {name} {section.get(name)!r}, this version of schnapsen-env reads "
-                f"{ours}: use schnapsen-env {section.get('package_version')}"
+                f"{ours}: train again, or use the schnapsen-env that wrote it "
+                f"({section.get('package_version')})"
             )
     kinds = {"features": int, "observation_key": str, "model_config": dict}
     wrong = [name for name, kind in kinds.items() if not isinstance(section.get(name), kind)]
