@@ -15,6 +15,8 @@ from numba.core import config, types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic
 
+_array_type: Any = types.Array
+
 
 def _borrowed(_typing: Any, array: Any) -> Any:
     """The signature and the code of ``borrowed`` for this type, as numba wants them.
@@ -22,7 +24,7 @@ def _borrowed(_typing: Any, array: Any) -> Any:
     Raises:
         TypingError: it is no array.
     """
-    if not isinstance(array, types.Array):
+    if not isinstance(array, _array_type):
         raise TypingError(f"borrowed takes an array, not {array}")
 
     def codegen(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:

@@ -122,10 +122,11 @@ class Pool:
 
     def _is_opponents_turn(self, records: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Whether an opponent sits where the next decision is due."""
-        present = np.array(
-            [self._player(n) is not None for n in range(len(self._players))] + [False]
+        present = [self._player(number) is not None for number in range(len(self._players))]
+        # The index -1, for nobody, is that of the last entry.
+        return np.array([*present, False])[self.opponent_of] & (
+            records[:, r.TO_MOVE] == self.seat_of
         )
-        return present[self.opponent_of] & (records[:, r.TO_MOVE] == self.seat_of)
 
     def _player(self, number: int) -> Player | None:
         """Who plays as opponent ``number`` in this iteration; None while there is no past."""
@@ -161,7 +162,7 @@ class Pool:
                 actions[rows] = answers
         if opening.any():
             legal = masks[opening].copy()
-            # A careless claim only ends the deal; a card can be played wherever a claim can be made.
+            # A careless claim only ends the deal. Who may claim may play a card as well.
             legal[:, CLAIM] = 0
             # Chance has no need of names: a legal action by either name is as likely.
             actions[opening] = self._random.act_batch(legal, legal)
