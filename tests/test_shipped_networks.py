@@ -103,9 +103,10 @@ def test_the_readme_has_the_figures_of_the_heuristic() -> None:
     assert f"| `heuristic`, version 1 {row}" in readme()
 
 
-@pytest.mark.parametrize("search", ["pimc", "ismcts"])
-def test_the_readme_has_the_figures_against_search(search: str) -> None:
+@pytest.mark.parametrize(("search", "deals"), [("pimc", 400), ("ismcts", 1_000)])
+def test_the_readme_has_the_figures_against_search(search: str, deals: int) -> None:
     name = f"pagat_auto-{search}"
     spec = re.escape(figures_of(name)["specs"]["B"])
-    assert re.search(rf"`{spec}`\s+by\s+{re.escape(points_text(name))}", readme())
-    assert figures_of(name)["deals"] == 400
+    figures = rf"{re.escape(points_text(name))}\s+over\s+{deals:,}\s+deals"
+    assert re.search(rf"`{spec}`\s+by\s+{figures}", readme())
+    assert figures_of(name)["deals"] == deals

@@ -689,6 +689,19 @@ def test_what_is_recorded_is_what_is_played(
         config.build_algo()
 
 
+@pytest.mark.parametrize(
+    "use", [rllib.use_shared_policy, rllib.use_separate_policies, rllib.use_past_selves]
+)
+def test_callbacks_of_the_user_are_kept(use: Any) -> None:
+    def mine(**_kwargs: Any) -> None: ...
+
+    config = ppo().callbacks(on_algorithm_init=mine)
+    use(use(config))
+    first, *others = config.callbacks_on_algorithm_init
+    assert first is mine
+    assert len(others) == 1  # the check, once
+
+
 def test_loading_runs_no_code_of_the_checkpoint(checkpoint: Path, tmp_path: Path) -> None:
     bomb = pickle.dumps(_Boom(tmp_path / "boom"))
     for path in checkpoint.rglob("*.pkl"):
