@@ -582,7 +582,7 @@ def test_a_damaged_checkpoint_is_refused_with_the_reason(checkpoint: Path) -> No
     section = description["schnapsen_env"]
     for name, value, words in (
         ("format", 99, "has format 99"),
-        ("layout_version", 0, "use schnapsen-env"),
+        ("layout_version", 0, "train again, or use the schnapsen-env that wrote it"),
         ("features", "many", "features is 'many'"),
         ("features", 10, "do not fit"),
         ("training", "duel", "training is 'duel'"),
