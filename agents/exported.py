@@ -1,8 +1,8 @@
 """Agents that play from an exported file, ONNX or TorchScript: see :mod:`agents.export`.
 
 An exported graph takes observations in the layout of its training, where suits may be renamed: see
-:mod:`agents.renaming`. This module needs onnxruntime for
-``onnx:`` and torch for ``torchscript:``, and nothing of the training code.
+:mod:`agents.renaming`. This module needs onnxruntime for ``onnx:`` and torch for
+``torchscript:``, and nothing of the training code.
 
 Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
 """

@@ -31,6 +31,7 @@ from schnapsen_env.cards import (
 )
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
+from schnapsen_env.engine.bits import lowest
 from schnapsen_env.engine.play import talon_card
 from schnapsen_env.rules import MAX_TARGET, OUT_POINTS, SCHNEIDER_POINTS
 from schnapsen_env.view import (
@@ -406,10 +407,7 @@ def named_action(
     seat = record[r.TO_MOVE]
     seen = view(record, codes, seat, memory)
     order = order_of(record, seat, seen, suits_code, history)
-    for named in range(EXCHANGE):
-        if action_in_natural_order(order, named) == action:
-            return named
-    return action
+    return lowest(_rename_actions(1 << action, order))
 
 
 @compiled

@@ -151,8 +151,9 @@ class Pool:
         Raises:
             AgentError: an opponent fails, or chooses an illegal action.
         """
+        left = self.leaves(records)
         opening = self.opening > 0
-        asked = self._is_opponents_turn(records) & ~opening
+        asked = ~left & ~opening
         for number in range(len(self._players)):
             player = self._player(number)
             rows = np.flatnonzero(asked & (self.opponent_of == number))
@@ -167,7 +168,7 @@ class Pool:
             # Chance has no need of names: a legal action by either name is as likely.
             actions[opening] = self._random.act_batch(legal, legal)
             self.opening[opening] -= 1
-        return ~(asked | opening)
+        return left
 
     def state(self) -> dict[str, Any]:
         """What a continued run needs, as tensors."""
