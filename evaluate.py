@@ -129,6 +129,8 @@ def _check_combination(command: Command, *, alone: bool) -> None:
         return
     if not alone:
         raise ValueError("name two agents or a --league, not both")
+    if command.json is not None and command.json == command.picture:
+        raise ValueError(f"--json and --picture are both {command.json}: name two files")
     if command.episode != "deal":
         raise ValueError("a league is of single deals: leave --episode out")
 

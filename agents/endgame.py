@@ -1,7 +1,7 @@
 """Any agent, with the exact solver for the exhausted phase.
 
 Once the talon is exhausted, whoever has counted knows every card. There the solver leaves the agent
-no choice but that among the actions of the highest value.
+no choice but that among the actions of the highest value; a single one is played without asking.
 """
 
 from __future__ import annotations
@@ -98,7 +98,13 @@ class ExactEndgame:
         if len(errors) and errors.min() < 0:
             row = int(np.flatnonzero(errors < 0)[0])
             raise ValueError(complaint(int(errors[row]), row, self.rules))
-        return self.agent.act_batch(inputs, masks)
+        # Where the solver leaves one action it is played. The agent might have no answer: the best
+        # can be a wrong claim, and players of rules of thumb make none of those.
+        out = masks.argmax(axis=1)
+        open_rows = np.flatnonzero((masks != 0).sum(axis=1) != 1)
+        if len(open_rows):
+            out[open_rows] = self.agent.act_batch(inputs[open_rows], masks[open_rows])
+        return out
 
 
 def with_endgame(agent: Any, endgame: str | None, rules: str | Rules) -> Any:

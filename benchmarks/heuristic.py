@@ -153,6 +153,10 @@ def row(name: str, outcome: Outcome) -> str:
 
 def main(settings: Settings) -> None:
     """Print all tables as they are measured."""
+    if settings.deals < 2:
+        raise SystemExit("--deals must be 2 or more")
+    if settings.rules not in RULES:
+        raise SystemExit(f"--rules must be one of {', '.join(RULES)}, not {settings.rules}")
     console = Console(markup=False, highlight=False, soft_wrap=True)
     console.print(f"heuristic version {VERSION}, {settings.deals} paired deals a row")
     console.print(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,8 @@ import tyro
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
+#: What evaluate.py writes, by the option that names it.
+FILES = {"json": "league.json", "picture": "league.png"}
 
 
 @dataclass(frozen=True)
@@ -36,24 +39,28 @@ class Settings:
     """Take the luck of the draws out of the means."""
 
 
-def commands(settings: Settings) -> list[list[str]]:
-    """The two commands that make the table, to be run in the repository's folder."""
+def play_command(settings: Settings, folder: Path) -> list[str]:
+    """The command that plays the league into two files of ``folder``."""
     play = [sys.executable, str(ROOT / "evaluate.py"), "--league", *settings.agents]
     play += ["--rules", settings.rules, "--deals", str(settings.deals)]
     play += ["--seed", str(settings.seed), "--endgame-regret"]
     play += ["--variance-reduction"] if settings.variance_reduction else []
-    play += ["--json", str(RESULTS / "league.json"), "--picture", str(RESULTS / "league.png")]
-    return [play, [sys.executable, str(ROOT / "docs" / "update_tables.py")]]
+    return [*play, *(f"--{option}={folder / name}" for option, name in FILES.items())]
 
 
 def main(settings: Settings) -> int:
-    """Run them; the exit status of the first that fails, or 0."""
+    """Play and update the page; the exit status of what has failed, or 0."""
     RESULTS.mkdir(exist_ok=True)
-    for command in commands(settings):
-        status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    # An interrupted league is written as well. It must not take the place of a whole one.
+    with tempfile.TemporaryDirectory(dir=RESULTS, prefix=".league") as name:
+        folder = Path(name)
+        status = subprocess.run(play_command(settings, folder), cwd=ROOT, check=False).returncode
         if status:
             return status
-    return 0
+        for file in FILES.values():
+            (folder / file).replace(RESULTS / file)
+    update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
+    return subprocess.run(update, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -76,7 +76,10 @@ def main(
     """
     if deals < 2:
         raise SystemExit("--deals must be 2 or more")
-    resolved = resolve_rules(rules)
+    try:
+        resolved = resolve_rules(rules)
+    except ValueError as error:
+        raise SystemExit(f"--rules: {error}") from error
     codes, space = resolved.codes(), new_workspace()
     values = np.zeros(NUM_ACTIONS, dtype=np.int64)
 

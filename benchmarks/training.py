@@ -62,6 +62,10 @@ def _cleanrl(decisions: int, _folder: Path) -> list[str]:
     ]
 
 
+def _cleanrl_alone(decisions: int, folder: Path) -> list[str]:
+    return [*_cleanrl(decisions, folder), "--num-envs", "1", "--num-steps", "8192"]
+
+
 def _maskable(decisions: int, _folder: Path) -> list[str]:
     return [
         *("examples/sb3/maskable_ppo.py", "--total-timesteps", str(decisions)),
@@ -77,10 +81,16 @@ TRAINERS = (
         _ours,
     ),
     Trainer(
-        "CleanRL style, AEC environment",
+        "CleanRL style, 64 AEC environments in step",
         "8,192 decisions, 3 epochs, minibatch 1,024",
         65_536,
         _cleanrl,
+    ),
+    Trainer(
+        "CleanRL style, one AEC environment",
+        "8,192 decisions, 3 epochs, minibatch 1,024",
+        32_768,
+        _cleanrl_alone,
     ),
     Trainer(
         "sb3-contrib MaskablePPO, batch",

@@ -46,7 +46,7 @@ from schnapsen_env.endgame import (
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import count, lowest
 from schnapsen_env.engine.play import reply_wins
-from schnapsen_env.engine.score import marriage_value
+from schnapsen_env.engine.score import card_points, marriage_value
 from schnapsen_env.rules import OUT_POINTS, SCHNEIDER_POINTS
 from schnapsen_env.view import View, flag
 
@@ -185,16 +185,6 @@ def chance_to_be_trumped(seen: View, card: int, rounds: int) -> float:
         return 0.0
     trumps = suit_set(seen.table.trump_suit)
     return void * (1.0 - chance_of_at_most(seen, rounds, trumps, suit))
-
-
-@compiled
-def card_points(cards: int) -> int:
-    """The card points of a set of cards."""
-    total = 0
-    while cards:
-        total += _POINTS[lowest(cards)]
-        cards &= cards - 1
-    return total
 
 
 @compiled

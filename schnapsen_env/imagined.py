@@ -19,7 +19,7 @@ from schnapsen_env.engine.bits import count, member
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.engine.play import legal, step
 from schnapsen_env.engine.score import is_out
-from schnapsen_env.sampling import count_hands, sample_deal, with_hand
+from schnapsen_env.sampling import accounts_for_cards, count_hands, sample_deal, with_hand
 from schnapsen_env.solver import (
     MOST_GAME_POINTS,
     Workspace,
@@ -64,7 +64,8 @@ def find_error(seen: View, codes: Codes, world: Record) -> int:
     """0, or the reason for which no deal can be imagined.
 
     ``NOTHING_LEGAL`` - the player is not to move; ``NO_SUCH_DEAL`` - the view is not that of a
-    player of perfect memory; ``OTHER_RULES`` - the legal actions are others under these rules.
+    player of perfect memory, or its cards and card points do not add up; ``OTHER_RULES`` - the
+    legal actions are others under these rules.
 
     Args:
         seen: the view.
@@ -73,7 +74,7 @@ def find_error(seen: View, codes: Codes, world: Record) -> int:
     """
     if seen.legal == 0:
         return NOTHING_LEGAL
-    if count_hands(seen) == 0:
+    if count_hands(seen) == 0 or not accounts_for_cards(seen):
         return NO_SUCH_DEAL
     world[r.RANDOM] = 1
     sample_deal(seen, codes, OWN_SEAT, world)

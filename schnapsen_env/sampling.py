@@ -22,6 +22,7 @@ from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import count, lowest, member
 from schnapsen_env.engine.chance import draw_below
+from schnapsen_env.engine.score import card_points
 from schnapsen_env.rules import CODE_INDEX, SCHNEIDER_POINTS
 from schnapsen_env.view import Cards, View, bit
 
@@ -61,6 +62,32 @@ def count_hands(seen: View) -> int:
     if seen.table.trump_suit < 0 or size < 0 or size + count(cards.other_known) != held:
         return 0
     return _COMB[count(cards.unseen & ~cards.other_cannot_hold), size]
+
+
+@compiled
+def accounts_for_cards(seen: View) -> bool:
+    """Whether a view has every card in one place, and the card points of the cards won."""
+    cards, tally = seen.cards, seen.tally
+    places = (
+        cards.hand,
+        cards.own_won,
+        cards.other_won,
+        cards.other_known,
+        cards.unseen,
+        bit(cards.led),
+        bit(cards.turned_up),
+    )
+    together = number = 0
+    for place in places:
+        together |= place
+        number += count(place)
+    return (
+        together == ALL_CARDS
+        and number == NUM_CARDS
+        and cards.last_trick & ~(cards.own_won | cards.other_won) == 0
+        and tally.own_card_points == card_points(cards.own_won)
+        and tally.other_card_points == card_points(cards.other_won)
+    )
 
 
 @compiled

@@ -138,7 +138,10 @@ def test_rate_interval_at_its_ends() -> None:
     assert everything is not None
     assert everything.low < 0.7
     # Each pair is split evenly: certain by design if paired, by accident if not.
-    assert rate_interval([1, 1, 1], [2, 2, 2], paired=True) == (0.5, 0.5, 0.5)
+    assert rate_interval(np.ones(30), np.full(30, 2), paired=True) == (0.5, 0.5, 0.5)
+    # A few pairs that balance by chance are no certainty.
+    few = rate_interval(np.ones(29), np.full(29, 2), paired=True)
+    assert few == wilson_interval(0.5, 58)
     assert rate_interval([1, 1, 1], [2, 2, 2]) == wilson_interval(0.5, 6)
 
 

@@ -29,6 +29,7 @@ from agents.evaluation.league import (
     render_league,
 )
 from agents.evaluation.picture import draw_league
+from benchmarks import results
 from schnapsen_env import RULES
 
 Floats = npt.NDArray[np.float64]
@@ -123,13 +124,32 @@ def test_the_interval_is_the_one_of_the_log_odds() -> None:
     # The delta method for half of the log odds; each of the two has half of the distance.
     expected = 1.96 * ELO / 2 / math.sqrt(2000 * share * (1 - share))
     for rating in ratings:
-        assert rating.low < rating.elo < rating.high
-        assert (rating.high - rating.low) / 2 == pytest.approx(expected, rel=0.12)
+        assert rating.interval is not None
+        low, high = rating.interval
+        assert low < rating.elo < high
+        assert (high - low) / 2 == pytest.approx(expected, rel=0.12)
 
 
 def test_an_agent_that_wins_everything_has_a_rating() -> None:
     a, b = elo(synthetic({(0, 1): np.ones(100)}, ("a", "b")).ratings(resamples=2))
     assert a - b == pytest.approx(400 * math.log10(100.5 / 0.5), abs=1e-2)
+
+
+def test_who_wins_or_loses_everything_has_no_interval() -> None:
+    """How much stronger it is cannot be told, and every resample would say the same."""
+    even = np.tile([0.0, 1.0], 50)
+    wins = {(0, 1): np.ones(100), (0, 2): np.ones(100), (1, 2): even}
+    league = synthetic(wins, ("a", "b", "c"))
+    ratings = league.ratings(resamples=50)
+    assert ratings is not None
+    assert ratings[0].interval is None
+    for other in ratings[1:]:
+        assert other.interval is not None
+        assert other.interval[0] < other.elo < other.interval[1]
+    content = league.to_dict(ratings)
+    assert content["ratings"][0]["elo_interval"] is None
+    assert "(-)" in markdown(content).splitlines()[2]
+    assert " -  " in shown(league)
 
 
 def test_no_ratings_before_the_pairings_connect_all() -> None:
@@ -176,7 +196,9 @@ def test_two_copies_of_an_agent_differ_by_nothing() -> None:
     assert width(difference(league, 0, 1)) < 1e-3
     for copy in (0, 1):
         assert ratings[copy].elo == pytest.approx(ratings[1 - copy].elo, abs=1e-3)
-        assert ratings[copy].high - ratings[copy].low > 20
+        interval = ratings[copy].interval
+        assert interval is not None
+        assert interval[1] - interval[0] > 20
         assert width(difference(league, copy, 2)) > 30
     # Cells of their own deals know nothing of that.
     assert width(difference(shuffled(league), 0, 1)) > 20
@@ -308,6 +330,43 @@ def test_markdown_of_the_file() -> None:
     mean = league.against(1, 0)
     assert mean is not None
     assert f"{mean.value:+.3f} ± {mean.ci95:.3f}" in lines[2]
+    interrupted = replace(league, entries=league.entries[:2])
+    with pytest.raises(ValueError, match="the league was interrupted"):
+        markdown(interrupted.to_dict(interrupted.ratings(resamples=5)))
+
+
+def test_names_of_agents_are_shown_as_they_are(tmp_path: Path) -> None:
+    """Neither as markup of the console nor as formulas of the picture."""
+    names = ("ppo:run[/x]", "ppo:run[best]", r"ppo:$\x$y")
+    league = replace(league_of_three(), specs=names)
+    text = shown(league)
+    for name in names:
+        assert text.count(name) == 2
+    draw_league(league, league.ratings(resamples=5), tmp_path / "league.svg")
+    assert (tmp_path / "league.svg").stat().st_size > 1000
+
+
+def test_json_and_picture_are_two_files(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "--league random heuristic --json a.png --picture a.png"
+    assert command.main(line.split()) == command.WRONG_COMMAND
+    assert "--json and --picture are both a.png: name two files" in capsys.readouterr().err
+
+
+def test_an_interrupted_league_does_not_replace_the_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(results, "RESULTS", tmp_path)
+    (tmp_path / "league.json").write_text("whole")
+
+    def interrupted(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        (path,) = [text.removeprefix("--json=") for text in arguments if "--json=" in text]
+        Path(path).write_text("half")
+        return subprocess.CompletedProcess(arguments, command.FAILED)
+
+    monkeypatch.setattr(subprocess, "run", interrupted)
+    assert results.main(results.Settings()) == command.FAILED
+    assert (tmp_path / "league.json").read_text() == "whole"
+    assert not list(tmp_path.glob(".league*"))
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

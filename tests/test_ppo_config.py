@@ -183,3 +183,18 @@ def test_derived_numbers_are_no_settings() -> None:
     names: set[Any] = {field.name for field in fields(config)}
     assert not names & {"batch_size", "num_iterations"}
     assert replace(config, num_envs=128).batch_size == 2048
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"learning_rate": float("inf")}, "learning_rate=inf: it must be finite"),
+        ({"vf_coef": float("nan")}, "vf_coef=nan: it must"),
+        ({"torch_threads": 100_000_000}, "torch_threads=100000000: it must be at most 256"),
+    ],
+)
+def test_numbers_that_the_command_line_lets_through_are_refused(
+    change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        Config(**change)

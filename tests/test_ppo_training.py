@@ -31,9 +31,12 @@ from agents.ppo import (
     RunDirError,
     load_agent,
 )
+from agents.ppo import trainer as trainer_module
 from agents.ppo.checkpoint import read_checkpoint
-from agents.ppo.learner import Learner, choose_device
+from agents.ppo.learner import Learner, Minibatch, choose_device
 from agents.ppo.trainer import Outcome, StopRequest, Trainer, check_new_run_dir, resumed_config
+from schnapsen_env import engine
+from schnapsen_env.solver import solve
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -120,10 +123,92 @@ def test_values_of_exhausted_deals_are_the_solvers() -> None:
     assert not rollout.exact.all()
     known = rollout.values[rollout.exact]
     assert torch.equal(known, known.round())
-    assert known.abs().max() <= 3
+    # The last row is of the deals as they stand.
+    exhausted = np.flatnonzero(rollout.exact[-1].numpy())
+    for row in exhausted:
+        position = engine.position_of(learner.collector.env.records[row])
+        assert rollout.values[-1, row] == solve(position, TINY.rules).value
+    solved = {float(rollout.values[-1, row]) for row in exhausted}
+    assert min(solved) < 0 < max(solved)
     plain = Learner(TINY).collector.collect(Learner(TINY).network)[0]
     assert not plain.exact.any()
     assert torch.equal(plain.values[~rollout.exact], rollout.values[~rollout.exact])
+
+
+# --------------------------------------------------------------------- the terms of the objective
+
+
+def minibatch_of(learner: Learner, advantages: list[float], **columns: list[float]) -> Minibatch:
+    """As many decisions, taken as the network would, with what is to be learnt from them."""
+    rollout, _ = learner.collector.collect(learner.network)
+    size = len(advantages)
+
+    def column(name: str, given: torch.Tensor) -> torch.Tensor:
+        return torch.tensor(columns[name]) if name in columns else given.clone()
+
+    return Minibatch(
+        observations=rollout.observations[0, :size],
+        hidden=rollout.hidden[0, :size],
+        masks=rollout.masks[0, :size],
+        actions=rollout.actions[0, :size],
+        log_probs=column("log_probs", rollout.log_probs[0, :size]),
+        values=column("values", rollout.values[0, :size]),
+        magnet_log_probs=torch.zeros((size, 0)),
+        advantages=torch.tensor(advantages),
+        returns=column("returns", rollout.values[0, :size]),
+    )
+
+
+def test_norm_adv_scales_the_advantages_of_a_minibatch() -> None:
+    """With ratios of 1 the loss is minus the mean advantage: 0 once they are centred."""
+    plain = Learner(replace(TINY, norm_adv=False))
+    assert plain.losses(minibatch_of(plain, [1.0, 3.0])).policy_loss.item() == pytest.approx(-2.0)
+    scaled = Learner(TINY)
+    assert scaled.losses(minibatch_of(scaled, [1.0, 3.0])).policy_loss.item() == pytest.approx(
+        0.0, abs=1e-6
+    )
+
+
+def test_the_ratio_is_clipped_where_that_makes_the_objective_smaller() -> None:
+    """Equation 7 with ratios of 2 and 1/2 and clip_coef 0.2, by hand.
+
+    Advantages 1, 1, -1, -1 with ratios 2, 1/2, 2, 1/2 count 1.2, 0.5, -2 and -0.8.
+    """
+    learner = Learner(replace(TINY, norm_adv=False))
+    batch = minibatch_of(learner, [1.0, 1.0, -1.0, -1.0])
+    moved = torch.tensor([2.0, 0.5, 2.0, 0.5]).log()
+    losses = learner.losses(replace(batch, log_probs=batch.log_probs - moved))
+    assert losses.policy_loss.item() == pytest.approx(-(1.2 + 0.5 - 2.0 - 0.8) / 4, abs=1e-5)
+    assert losses.clip_frac.item() == 1.0
+
+
+def test_clip_vloss_holds_values_near_their_old_estimates() -> None:
+    """Values that have moved by 1 and 0.1 away from old estimates; the returns are the new values.
+
+    Without the clipping the error is 0. With it the first counts as moved by 0.2, 0.8 short.
+    """
+    for clip, expected in ((False, 0.0), (True, 0.5 * 0.8**2 / 2)):
+        learner = Learner(replace(TINY, clip_vloss=clip))
+        batch = minibatch_of(learner, [0.0, 0.0])
+        old = replace(batch, values=batch.values - torch.tensor([1.0, 0.1]))
+        assert learner.losses(old).value_loss.item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("target", "epochs"), [(None, 3), (1e-9, 1)])
+def test_target_kl_ends_the_epochs(
+    target: float | None, epochs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learner = Learner(replace(TINY, target_kl=target, update_epochs=3))
+    steps: list[object] = []
+    descend = learner.descend
+
+    def counted(*arguments: Any) -> Any:
+        steps.append(arguments)
+        return descend(*arguments)
+
+    monkeypatch.setattr(learner, "descend", counted)
+    learner.iterate()
+    assert len(steps) == epochs * TINY.batch_size // TINY.minibatch_size
 
 
 def test_going_on_from_an_earlier_checkpoint_drops_the_later_lines(tmp_path: Path) -> None:
@@ -280,6 +365,31 @@ def test_a_loss_that_is_not_finite_names_its_cause(
     assert f"the last good checkpoint is {run / 'checkpoints' / 'step-000000001024'}" in text
     for name, array in trainer.learner.weights().items():
         np.testing.assert_array_equal(array, good[name])
+
+
+def test_a_step_too_large_ends_the_run(tmp_path: Path) -> None:
+    """Loss and gradient are finite, and the weights after the step are not."""
+    settings = {"minibatch_size": 512, "update_epochs": 1, "total_timesteps": 512}
+    trainer = start(tmp_path / "run", learning_rate=1e38, **settings)
+    with pytest.raises(NonFiniteLossError, match="a weight is infinite or not a number in iter"):
+        trainer.run()
+    assert not (tmp_path / "run" / "latest").exists()
+
+
+def test_the_disk_must_hold_all_checkpoints_that_will_be(tmp_path: Path) -> None:
+    config = replace(TINY, hidden_sizes=(2048, 2048), keep_checkpoints=0)
+
+    def needed(settings: Config) -> int:
+        return trainer_module._bytes_needed(settings)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    run = start(tmp_path / "run", hidden_sizes=(2048, 2048), keep_checkpoints=0, eval_interval=0)
+    run.run(until=1024)
+    written = sum(file.stat().st_size for file in (tmp_path / "run").rglob("*") if file.is_file())
+    # Three more are to come.
+    assert 3 * written < needed(config) < 5 * written + 100 * 2**20
+    assert needed(replace(config, total_timesteps=60 * 512)) > 5 * needed(config)
+    critic = replace(config, critic="state", critic_hidden_sizes=(2048, 2048))
+    assert needed(critic) > 1.8 * (needed(config) - 50 * 2**20)
 
 
 def test_weights_that_overflow_are_reported_before_any_checkpoint(tmp_path: Path) -> None:

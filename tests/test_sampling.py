@@ -17,6 +17,7 @@ from schnapsen_env.cards import ALL_CARDS, card_set
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import decode, observe
 from schnapsen_env.sampling import (
+    accounts_for_cards,
     choose_cards,
     count_hands,
     hidden_from,
@@ -51,6 +52,35 @@ def assert_uniform(draw: Callable[[], Any], cells: int, per_cell: int = 60) -> N
 
 
 # ---------------------------------------------------------------------------------- consistency
+
+
+@pytest.mark.parametrize("rules", ALL_RULES, ids=lambda rules: rules.name)
+def test_a_view_accounts_for_every_card(rules: Rules) -> None:
+    for record in running(rules, 25, seed=5):
+        for seat in range(2):
+            assert accounts_for_cards(view(record, rules.codes(), seat, PERFECT))
+
+
+#: What cannot be, made from the cards and the tally of a view.
+IMPOSSIBLE: dict[str, Callable[[Any, Any], tuple[Any, Any]]] = {
+    "twice": lambda cards, tally: (cards._replace(own_won=cards.own_won | cards.hand), tally),
+    "missing": lambda cards, tally: (cards._replace(unseen=0), tally),
+    "last trick": lambda cards, tally: (cards._replace(last_trick=cards.hand), tally),
+    "own points": lambda cards, tally: (cards, tally._replace(own_card_points=2)),
+    "other points": lambda cards, tally: (cards, tally._replace(other_card_points=2)),
+}
+
+
+@pytest.mark.parametrize("change", IMPOSSIBLE.values(), ids=IMPOSSIBLE)
+def test_a_view_that_does_not_add_up_is_noticed(
+    change: Callable[[Any, Any], tuple[Any, Any]],
+) -> None:
+    rules = RULES["pagat_auto"]
+    record = next(iter(running(rules, 1, seed=1)))
+    seen: Any = view(record, rules.codes(), int(record[r.TO_MOVE]), PERFECT)
+    assert accounts_for_cards(seen)
+    cards, tally = change(seen.cards, seen.tally)
+    assert not accounts_for_cards(seen._replace(cards=cards, tally=tally))
 
 
 @pytest.mark.parametrize("rules", ALL_RULES, ids=lambda rules: rules.name)

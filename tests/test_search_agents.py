@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import time
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ from tests.random_play import running
 SPECS = (
     "rdeep:samples=4,depth=3",
     "pimc:worlds=2",
-    "ismcts:iterations=40",
-    "ismcts:iterations=10,rollout=heuristic",
+    "ismcts:iterations=40,rollout=random",
+    "ismcts:iterations=10",
     "heuristic:endgame=exact",
 )
 
@@ -231,8 +232,8 @@ def test_ismcts_finds_a_win_two_tricks_deep() -> None:
     values = solve(names, "pagat_auto").action_values
     assert values[parse_action("AH")] == 3 > values[parse_action("TC")]
     for agent in (
+        ISMCTSAgent("pagat_auto", iterations=200, rollout="random"),
         ISMCTSAgent("pagat_auto", iterations=200),
-        ISMCTSAgent("pagat_auto", iterations=200, rollout="heuristic"),
         PIMCAgent("pagat_auto", worlds=20),
     ):
         assert agent.act_batch(*see(names))[0] == parse_action("AH")
@@ -284,6 +285,27 @@ def test_exact_endgame_plays_the_best_action_that_its_agent_likes_best(name: str
         assert chosen[row] == max(best)
         changed += chosen[row] != own
     assert changed > 3
+
+
+#: Every reply loses three game points, since the other player takes all tricks; a wrong claim two.
+CLAIM_IS_BEST: dict[str, Any] = {
+    "trump": "H",
+    "hands": [["TH", "KC", "AS", "TC"], ["JC", "QC", "JD", "QD", "JS"]],
+    "lead": "AH",
+    "leader": 0,
+    "card_points": [62, 0],
+    "tricks": [5, 0],
+    "won": [["JH", "QH", "KH", "AC", "KD", "TD", "AD", "QS", "KS", "TS"], []],
+}
+
+
+@pytest.mark.parametrize("rules", ["austrian", "last_trick_ten"])
+def test_exact_endgame_plays_a_wrong_claim_that_its_agent_would_never_make(rules: str) -> None:
+    values = solve(CLAIM_IS_BEST, rules).action_values
+    assert {action for action, value in values.items() if value == -2} == {CLAIM}
+    shown = see(CLAIM_IS_BEST, rules)
+    assert agents.load("heuristic", rules=rules).act_batch(*shown)[0] != CLAIM
+    assert agents.load("heuristic:endgame=exact", rules=rules).act_batch(*shown)[0] == CLAIM
 
 
 def test_a_network_can_have_the_exact_endgame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,6 +396,38 @@ def test_a_seed_is_an_integer(seed: Any) -> None:
     agent = RdeepAgent(seed=np.int64(-1))  # pyright: ignore[reportArgumentType] - an integer too
     with pytest.raises(ValueError, match=f"the seed of an agent is an integer, not {seed!r}"):
         agent.reset(seed)
+
+
+class FailsOnce(SearchAgent):
+    """Fails in its first part, and is slow in the others."""
+
+    name = "fails"
+    decided = 0
+
+    def _new_memory(self) -> None:
+        return None
+
+    def _decide(
+        self,
+        memory: Any,  # noqa: ARG002
+        observations: Any,  # noqa: ARG002
+        masks: Any,
+        chances: Any,  # noqa: ARG002
+        out: Any,
+    ) -> None:
+        FailsOnce.decided += 1
+        if FailsOnce.decided == 1:
+            raise KeyboardInterrupt
+        time.sleep(0.05)
+        out[:] = masks.argmax(axis=1)
+
+
+def test_threads_stop_when_one_is_interrupted() -> None:
+    shown = seen(positions(RULES["pagat_auto"], 10, seed=1), RULES["pagat_auto"])
+    assert len(shown[0]) > 50
+    with pytest.raises(KeyboardInterrupt):
+        FailsOnce("pagat_auto", threads=2).act_batch(*shown)
+    assert FailsOnce.decided < 10
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -38,6 +38,8 @@ Ints = npt.NDArray[np.int64]
 EPISODES: Final = ("deal", "match")
 #: Pairs that are played at the same time; 4,096 pairs take some 40 MB.
 PAIRS_AT_ONCE: Final = 4096
+#: The most of one evaluation, whose figures take some 4 GB.
+MOST_PAIRS: Final = 10_000_000
 
 _MEMORY: Final = DEFAULT_LAYOUT.memory_code
 _SUITS: Final = DEFAULT_LAYOUT.suits_code
@@ -343,6 +345,10 @@ def prepare(
     deals = _whole("deals", deals)
     if deals < 2:
         raise ValueError(f"deals={deals} gives no interval: play 2 or more")
+    if deals > MOST_PAIRS:
+        raise ValueError(
+            f"deals={deals} is more than one evaluation holds: play {MOST_PAIRS:,} or fewer"
+        )
     seed = _whole("seed", seed)
     if seed < 0:
         raise ValueError(f"seed={seed} is negative: choose 0 or more")

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Floats = npt.NDArray[np.float64]
 
 #: Raised whenever a key of the JSON changes its meaning.
-LEAGUE_FORMAT_VERSION: Final = 1
+LEAGUE_FORMAT_VERSION: Final = 2
 #: Resamples of the bootstrap.
 RESAMPLES: Final = 500
 #: Elo points of one unit of log-odds.
@@ -61,11 +61,12 @@ class Entry:
 
 @dataclass(frozen=True)
 class Rating:
-    """The rating of one agent on the scale of Elo, with its 95 % interval."""
+    """The rating of one agent on the scale of Elo."""
 
     elo: float
-    low: float
-    high: float
+    #: Its 95 % interval. None for an agent that has won, or lost, every deal: how much stronger or
+    #: weaker than the others it is cannot be told from that, and ``elo`` is a matter of convention.
+    interval: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -119,9 +120,23 @@ class League:
         # Rounding, or very few resamples, must not leave a rating outside its own interval.
         low, high = np.minimum(low, point), np.maximum(high, point)
         return tuple(
-            Rating(*(float(ELO * value) for value in values))
-            for values in zip(point, low, high, strict=True)
+            Rating(
+                float(ELO * point[agent]),
+                (float(ELO * low[agent]), float(ELO * high[agent]))
+                if 0 < self._share_won(agent) < 1
+                else None,
+            )
+            for agent in range(len(self.specs))
         )
+
+    def _share_won(self, agent: int) -> float:
+        """The share of its deals that an agent has won, a drawn deal being half a win."""
+        shares = [
+            float(entry.wins.mean()) if entry.first == agent else 1.0 - float(entry.wins.mean())
+            for entry in self.entries
+            if agent in (entry.first, entry.second)
+        ]
+        return sum(shares) / len(shares)
 
     def bootstrap(self, resamples: int = RESAMPLES) -> tuple[Floats, Floats] | None:
         """The ratings, and those of resampled deals; None as in :meth:`ratings`.
@@ -166,7 +181,7 @@ class League:
                 {
                     "spec": spec,
                     "elo": rating.elo,
-                    "elo_interval": [rating.low, rating.high],
+                    "elo_interval": None if rating.interval is None else list(rating.interval),
                     "log_odds": rating.elo / ELO,
                 }
                 for spec, rating in zip(self.specs, ratings, strict=True)
@@ -363,17 +378,25 @@ def _table(title: str, columns: Sequence[str]) -> Table:
     return table
 
 
+def _add_row(table: Table, *cells: str) -> None:
+    """Add cells as they are: an agent's path may look like rich's markup."""
+    from rich.text import Text
+
+    table.add_row(*map(Text, cells))
+
+
 def _ratings_table(league: League, ratings: Sequence[Rating] | None, order: Sequence[int]) -> Table:
     table = _table(
         "Bradley-Terry ratings, Elo points", ["", "agent", "rating", "95 %", "points a deal"]
     )
     for number, agent in enumerate(order):
         rating = None if ratings is None else ratings[agent]
-        table.add_row(
+        _add_row(
+            table,
             str(number + 1),
             league.specs[agent],
             "-" if rating is None else f"{rating.elo:+.0f}",
-            "" if rating is None else f"{rating.low:+.0f} to {rating.high:+.0f}",
+            "" if rating is None else interval_text(rating.interval),
             mean_text(league.field(agent)),
         )
     return table
@@ -387,8 +410,13 @@ def _cross_table(league: League, order: Sequence[int]) -> Table:
     for number, agent in enumerate(order):
         # Two lines a cell, so that eight agents fit into 80 columns.
         cells = [mean_text(league.against(agent, other)).replace(" ", "\n", 1) for other in order]
-        table.add_row(f"{number + 1} {league.specs[agent]}", *cells)
+        _add_row(table, f"{number + 1} {league.specs[agent]}", *cells)
     return table
+
+
+def interval_text(interval: Sequence[float] | None) -> str:
+    """An interval of ratings, or a dash."""
+    return "-" if interval is None else f"{interval[0]:+.0f} to {interval[1]:+.0f}"
 
 
 def mean_text(mean: Mean | None) -> str:
@@ -409,7 +437,8 @@ def _regrets_table(league: League, order: Sequence[int]) -> Table:
             side = 0 if agent == entry.first else 1
             regret = regrets[side]
             lost = regret.per_decision
-            table.add_row(
+            _add_row(
+                table,
                 f"{number + 1} {league.specs[agent]}",
                 str(order.index(entry.second if side == 0 else entry.first) + 1),
                 "-" if lost is None else f"{lost.value:.3f} +- {lost.ci95:.3f}",
@@ -425,7 +454,12 @@ def markdown(league: Mapping[str, Any]) -> str:
 
     Args:
         league: what :meth:`League.to_dict` gave, of a complete league.
+
+    Raises:
+        ValueError: the league was interrupted.
     """
+    if not league["complete"] or league["ratings"] is None:
+        raise ValueError("the league was interrupted: play it again to its end")
     specs: list[str] = league["specs"]
     ratings = {row["spec"]: row for row in league["ratings"]}
     order = sorted(specs, key=lambda spec: -ratings[spec]["elo"])
@@ -440,8 +474,7 @@ def markdown(league: Mapping[str, Any]) -> str:
         "|---" * (len(order) + 2) + "|",
     ]
     for spec in order:
-        low, high = ratings[spec]["elo_interval"]
-        rating = f"{ratings[spec]['elo']:+.0f} ({low:+.0f} to {high:+.0f})"
+        rating = f"{ratings[spec]['elo']:+.0f} ({interval_text(ratings[spec]['elo_interval'])})"
         row = [_cell(cells.get((spec, other))) for other in order]
         lines.append(f"| `{spec}` | {rating} | " + " | ".join(row) + " |")
     return "\n".join(lines) + "\n"

@@ -91,7 +91,9 @@ def _draw_table(axes: Any, league: League, order: Sequence[int], names: Sequence
                 color="white" if abs(mean.value) > 0.65 * _FULL else "black",
             )
     axes.set_xticks(range(count), [str(number + 1) for number in range(count)])
-    axes.set_yticks(range(count), [f"{name}  {n + 1}" for n, name in enumerate(names)])
+    # Names are no formulas, even with dollars in them.
+    labels = [f"{name}  {n + 1}" for n, name in enumerate(names)]
+    axes.set_yticks(range(count), labels, parse_math=False)
     axes.xaxis.tick_top()
     axes.tick_params(length=0)
     axes.set_xticks(np.arange(count + 1) - 0.5, minor=True)
@@ -118,7 +120,9 @@ def _draw_ratings(axes: Any, ratings: Sequence[Rating] | None, order: Sequence[i
         return
     for row, agent in enumerate(order):
         rating = ratings[agent]
-        spread = [[rating.elo - rating.low], [rating.high - rating.elo]]
+        spread = None
+        if rating.interval is not None:
+            spread = [[rating.elo - rating.interval[0]], [rating.interval[1] - rating.elo]]
         axes.errorbar(rating.elo, row, xerr=spread, fmt="o", color="#1f4e79", capsize=3)
         axes.annotate(
             f"{rating.elo:+.0f}",

@@ -15,6 +15,8 @@ import numpy.typing as npt
 
 #: Half the width of a 95 % interval in standard errors.
 Z95: Final = 1.96
+#: With fewer the spread between them may be far too small by chance.
+_FEW_PAIRS: Final = 30
 
 
 class Mean(NamedTuple):
@@ -101,8 +103,9 @@ def rate_interval(
         successes: of each pair.
         trials: of each pair, 0 allowed.
         paired: the plays of a pair balance each other by design, as wins with swapped seats do.
-            Then the effective number may be larger than the real one. It is not for rare events:
-            one success and one failure in a single pair would look like certainty.
+            Then the effective number may be larger than the real one, from 30 pairs on: a few that
+            happen to balance are no certainty. It is not for rare events: one success and one
+            failure in a single pair would look like certainty.
 
     Raises:
         ValueError: different shapes or fewer than two pairs.
@@ -115,6 +118,6 @@ def rate_interval(
         return wilson_interval(share, total)
     error = ci95 / Z95
     effective = share * (1 - share) / error**2 if error > 0 else math.inf
-    if not paired:
+    if not paired or np.size(trials) < _FEW_PAIRS:
         effective = min(effective, total)
     return Rate(share, share, share) if math.isinf(effective) else wilson_interval(share, effective)

@@ -114,7 +114,7 @@ class Config:
     """Weight of the entropy bonus at the end; it changes linearly between the two."""
     uniform_kl_coef: float = 0.06
     """a in the weight a * (1 - t)^2 + b of KL(uniform || policy) over the legal actions, where t
-    runs from 0 to 1. This term, and not the entropy, keeps rare actions such as closing alive."""
+    runs from 0 to 1. It keeps rare actions such as closing alive."""
     uniform_kl_floor: float = 0.002
     """b in the same weight: what is left of it at the end."""
     magnet_coef: float = 0.0
@@ -147,6 +147,12 @@ class Config:
             self._require(name, getattr(self, name) > 0, "must be more than 0")
         for name in _NOT_NEGATIVE:
             self._require(name, getattr(self, name) >= 0, "must not be negative")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            finite = not isinstance(value, float) or math.isfinite(value)
+            self._require(field.name, finite, "must be finite")
+        threads = self.torch_threads <= _MOST_THREADS
+        self._require("torch_threads", threads, f"must be at most {_MOST_THREADS}")
         for name in ("gamma", "gae_lambda", "opponent_share", "random_openings", "magnet_rate"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         for name in ("hidden_sizes", "critic_hidden_sizes"):
@@ -202,6 +208,7 @@ class Config:
 #: What :attr:`Config.opponents` calls an earlier self of the learning policy.
 PAST: Final = "past"
 _WIDEST: Final = 8192
+_MOST_THREADS: Final = 256
 _POSITIVE: Final = (
     "total_timesteps torch_threads num_envs num_steps update_epochs minibatch_size learning_rate "
     "adam_eps clip_coef max_grad_norm checkpoint_interval log_interval past_selves past_interval"

@@ -164,7 +164,8 @@ class Learner:
             Metrics by their usual names, and counts of what was played.
 
         Raises:
-            NonFiniteLossError: before the step in question reaches the weights.
+            NonFiniteLossError: a loss or gradient is not finite, before its step reaches the
+                weights; or a weight after the last step.
             AgentError: an opponent of the pool fails.
             ConfigError: opponents and chance left the policy nothing to learn from.
         """
@@ -206,6 +207,7 @@ class Learner:
             if config.target_kl is not None and history[-1]["approx_kl"] > config.target_kl:
                 break
 
+        self._require_finite_weights(now)
         self.iteration += 1
         self._move_magnet()
         if self._is_past_due():
@@ -350,6 +352,11 @@ class Learner:
         terms = {name: value.item() for name, value in vars(losses).items()}
         culprits = [f"{name} = {value}" for name, value in terms.items() if not isfinite(value)]
         raise NonFiniteLossError(f"{', '.join(culprits) or 'the loss'} {self._moment(now)}")
+
+    def _require_finite_weights(self, now: Coefficients) -> None:
+        """A step of finite gradients can still be too large."""
+        if not all(bool(torch.isfinite(weight).all()) for weight in self.parameters()):
+            raise NonFiniteLossError(f"a weight is infinite or not a number {self._moment(now)}")
 
     def _moment(self, now: Coefficients) -> str:
         return (

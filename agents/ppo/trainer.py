@@ -45,7 +45,10 @@ from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError, 
 from agents.ppo.learner import Learner
 from agents.ppo.logger import MetricsLog, Screen
 from agents.ppo.watching import OPPONENTS, watch
-from schnapsen_env.observation import LAYOUT_VERSION
+from schnapsen_env import engine
+from schnapsen_env.actions import NUM_ACTIONS
+from schnapsen_env.hidden import HIDDEN_SIZE
+from schnapsen_env.observation import LAYOUT_VERSION, Layout
 from schnapsen_env.rules import resolve_rules
 
 CONFIG_FILE: Final = "config.yaml"
@@ -53,7 +56,7 @@ EVALUATION_FILE: Final = "evaluation.json"
 
 #: Beyond the checkpoints: logs, TensorBoard files, the evaluation.
 _ROOM_FOR_LOGS: Final = 50 * 2**20
-#: Weights, Adam's two moments, and a checkpoint that is being written beside an old one.
+#: Weights and Adam's two moments.
 _BYTES_PER_WEIGHT: Final = 12
 #: An earlier self, or the magnet.
 _BYTES_PER_COPY: Final = 4
@@ -127,12 +130,26 @@ def check_new_run_dir(config: Config) -> Path:
 
 
 def _bytes_needed(config: Config) -> int:
-    sizes = (300, *config.hidden_sizes, 28)
-    weights = sum((before + 1) * after for before, after in pairwise(sizes))
-    deals = config.num_envs * 512
+    features = Layout(suits=config.suits).size
+    network = _weights_of(features, *config.hidden_sizes, NUM_ACTIONS + 1)
+    critic = 0
+    if config.critic == "state":
+        critic = _weights_of(features + HIDDEN_SIZE, *config.critic_hidden_sizes, 1)
     copies = (config.past_selves if PAST in config.opponents else 0) + (config.magnet_coef > 0)
-    checkpoint = weights * (_BYTES_PER_WEIGHT + copies * _BYTES_PER_COPY) + deals
-    return ((config.keep_checkpoints or 100) + 1) * checkpoint + _ROOM_FOR_LOGS
+    checkpoint = (
+        (network + critic) * _BYTES_PER_WEIGHT
+        + network * copies * _BYTES_PER_COPY
+        + config.num_envs * 8 * engine.RECORD_SIZE
+    )
+    written = config.total_timesteps // config.checkpoint_interval + 1
+    kept = min(config.keep_checkpoints or written, written)
+    # One more, since the oldest goes when the newest is there.
+    return (kept + 1) * checkpoint + _ROOM_FOR_LOGS
+
+
+def _weights_of(*sizes: int) -> int:
+    """The weights and biases of layers of these widths."""
+    return sum((before + 1) * after for before, after in pairwise(sizes))
 
 
 @dataclass

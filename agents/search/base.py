@@ -109,8 +109,12 @@ class SearchAgent(ABC):
         else:
             shared = _Shared(parts)
             with ThreadPoolExecutor(workers) as pool:
-                for done in [pool.submit(work, iter(shared)) for _ in range(workers)]:
-                    done.result()
+                try:
+                    for done in [pool.submit(work, iter(shared)) for _ in range(workers)]:
+                        done.result()
+                finally:
+                    # After an error, or Ctrl-C, the others stop after the part at hand.
+                    shared.clear()
         if len(out) and out.min() < 0:
             row = int(np.flatnonzero(out < 0)[0])
             raise ValueError(complaint(int(out[row]), row, self.rules))
@@ -163,8 +167,13 @@ class _Shared:
     """One list of parts from which several threads draw, each part going to one of them."""
 
     def __init__(self, parts: list[slice]) -> None:
-        self._parts = iter(parts)
+        self._parts: Iterator[slice] = iter(parts)
         self._lock = threading.Lock()
+
+    def clear(self) -> None:
+        """Leave nothing to draw."""
+        with self._lock:
+            self._parts = iter(())
 
     def __iter__(self) -> Iterator[slice]:
         while True:

@@ -11,6 +11,7 @@ from schnapsen_env import cards
 from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
+from schnapsen_env.engine.bits import lowest
 from schnapsen_env.position import EndReason
 from schnapsen_env.rules import CODE_INDEX, OUT_POINTS, SCHNEIDER_POINTS
 
@@ -37,7 +38,19 @@ _DRAWN: Final = int(EndReason.DRAWN)
 #: Game points for the last trick of an exhausted talon, where nobody has gone out.
 LAST_TRICK_VALUE: Final = 1
 
+_POINTS: Final = np.array(cards.CARD_POINTS, dtype=np.int64)
+
 marriage_value = compiled(cards.marriage_value)
+
+
+@compiled
+def card_points(members: int) -> int:
+    """The card points of a set of cards."""
+    total = 0
+    while members:
+        total += _POINTS[lowest(members)]
+        members &= members - 1
+    return total
 
 
 @compiled
