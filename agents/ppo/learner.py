@@ -8,8 +8,8 @@ Algorithm 1. :meth:`Learner.iterate` is one round of its loop:
 3. optimise the clipped surrogate (equations 7 and 9) for K epochs of minibatches.
 
 Two things are particular to this game. The value changes its sign exactly when the player to move
-changes, see :mod:`agents.ppo.gae`. And the loss has a further term, KL(uniform || policy), without
-which self-play unlearns to close the talon and never finds back, see :mod:`agents.ppo.masking`.
+changes, see :mod:`agents.ppo.gae`. And the loss has a further term, KL(uniform || policy), against
+unlearning to close the talon before knowing how, see :mod:`agents.ppo.masking`.
 
 Letters: ``T`` steps, ``N`` deals, ``M`` decisions of a minibatch.
 """
