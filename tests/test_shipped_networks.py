@@ -103,7 +103,7 @@ def test_the_readme_has_the_figures_of_the_heuristic() -> None:
     assert f"| `heuristic`, version 1 {row}" in readme()
 
 
-@pytest.mark.parametrize(("search", "deals"), [("pimc", 400), ("ismcts", 1_000)])
+@pytest.mark.parametrize(("search", "deals"), [("pimc", 2_000), ("ismcts", 1_000)])
 def test_the_readme_has_the_figures_against_search(search: str, deals: int) -> None:
     name = f"pagat_auto-{search}"
     spec = re.escape(figures_of(name)["specs"]["B"])
