@@ -50,6 +50,26 @@ class AgentError(ValueError):
     """An agent has raised an error, or answered with something that is no legal action."""
 
 
+def checked_answer(answer: Any, count: int, name: str) -> Actions:
+    """What an ``act_batch`` has returned, as ``int64[count]``.
+
+    Args:
+        answer: the answer.
+        count: how many positions were asked about.
+        name: what the agent is called in an error.
+
+    Raises:
+        AgentError: it has another shape, or does not hold integers.
+    """
+    actions = np.asarray(answer)
+    if actions.shape != (count,) or actions.dtype.kind not in "iu":
+        raise AgentError(
+            f"{name}: act_batch must return {count} integers, one for each position, "
+            f"not an array of shape {actions.shape} and type {actions.dtype}"
+        )
+    return actions.astype(np.int64)
+
+
 class OneByOne:
     """Gives ``act_batch`` to a player that can only ``act``.
 

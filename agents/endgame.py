@@ -1,7 +1,8 @@
 """Any agent, with the exact solver for the exhausted phase.
 
 Once the talon is exhausted, whoever has counted knows every card. There the solver leaves the agent
-no choice but that among the actions of the highest value; a single one is played without asking.
+no choice but that among the actions of the highest value. Where there is only one action, by the
+solver or by the rules, it is played without asking.
 """
 
 from __future__ import annotations
@@ -10,7 +11,15 @@ from typing import Any, Final
 
 import numpy as np
 
-from agents.base import ActionMask, Actions, Agent, Observation, as_agent, reset_agent
+from agents.base import (
+    ActionMask,
+    Actions,
+    Agent,
+    Observation,
+    as_agent,
+    checked_answer,
+    reset_agent,
+)
 from agents.inputs import checked_inputs
 from agents.search.base import Ints, complaint
 from schnapsen_env import engine
@@ -89,6 +98,7 @@ class ExactEndgame:
             TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
             ValueError: a shape or a number is wrong, likewise; or the observation or mask of an
                 exhausted phase is not that of the rules. What the agent itself raises.
+            AgentError: the agent's answer is not an integer for each position.
         """
         inputs, masks = checked_inputs("endgame", observations, action_masks)
         masks = masks.copy()
@@ -98,12 +108,13 @@ class ExactEndgame:
         if len(errors) and errors.min() < 0:
             row = int(np.flatnonzero(errors < 0)[0])
             raise ValueError(complaint(int(errors[row]), row, self.rules))
-        # Where the solver leaves one action it is played. The agent might have no answer: the best
-        # can be a wrong claim, and players of rules of thumb make none of those.
+        # One action needs no agent, which might have no answer: the best action can be a wrong
+        # claim, and players of rules of thumb make none of those.
         out = masks.argmax(axis=1)
-        open_rows = np.flatnonzero((masks != 0).sum(axis=1) != 1)
-        if len(open_rows):
-            out[open_rows] = self.agent.act_batch(inputs[open_rows], masks[open_rows])
+        asked = np.flatnonzero((masks != 0).sum(axis=1) != 1)
+        if len(asked):
+            answer = self.agent.act_batch(inputs[asked], masks[asked])
+            out[asked] = checked_answer(answer, len(asked), type(self.agent).__name__)
         return out
 
 

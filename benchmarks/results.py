@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -19,6 +18,8 @@ import tyro
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
+#: Where a league is until it is whole; git ignores it.
+UNFINISHED = ROOT / "runs" / "league"
 #: What evaluate.py writes, by the option that names it.
 FILES = {"json": "league.json", "picture": "league.png"}
 
@@ -51,14 +52,14 @@ def play_command(settings: Settings, folder: Path) -> list[str]:
 def main(settings: Settings) -> int:
     """Play and update the page; the exit status of what has failed, or 0."""
     RESULTS.mkdir(exist_ok=True)
-    # An interrupted league is written as well. It must not take the place of a whole one.
-    with tempfile.TemporaryDirectory(dir=RESULTS, prefix=".league") as name:
-        folder = Path(name)
-        status = subprocess.run(play_command(settings, folder), cwd=ROOT, check=False).returncode
-        if status:
-            return status
-        for file in FILES.values():
-            (folder / file).replace(RESULTS / file)
+    # An interrupted league is written as well, and must not take the place of a whole one.
+    UNFINISHED.mkdir(parents=True, exist_ok=True)
+    status = subprocess.run(play_command(settings, UNFINISHED), cwd=ROOT, check=False).returncode
+    if status:
+        sys.stderr.write(f"{RESULTS} is as it was; what was finished is in {UNFINISHED}\n")
+        return status
+    for file in FILES.values():
+        (UNFINISHED / file).replace(RESULTS / file)
     update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
     return subprocess.run(update, cwd=ROOT, check=False).returncode
 

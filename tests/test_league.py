@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 import subprocess
@@ -135,21 +136,36 @@ def test_an_agent_that_wins_everything_has_a_rating() -> None:
     assert a - b == pytest.approx(400 * math.log10(100.5 / 0.5), abs=1e-2)
 
 
-def test_who_wins_or_loses_everything_has_no_interval() -> None:
-    """How much stronger it is cannot be told, and every resample would say the same."""
+def rating_rows(league: League) -> list[str]:
+    """The lines of the table of ratings."""
+    lines = shown(league).splitlines()
+    (first,) = [number for number, line in enumerate(lines) if "points a deal" in line][:1]
+    return lines[first + 2 :][: len(league.specs)]
+
+
+@pytest.mark.parametrize("beaten", [{(0, 1), (0, 2), (0, 3)}, {(0, 2), (0, 3), (1, 2), (1, 3)}])
+def test_where_some_have_won_everything_no_rating_has_an_interval(
+    beaten: set[tuple[int, int]],
+) -> None:
+    """How far they are ahead cannot be told, though every resample would say the same."""
     even = np.tile([0.0, 1.0], 50)
-    wins = {(0, 1): np.ones(100), (0, 2): np.ones(100), (1, 2): even}
-    league = synthetic(wins, ("a", "b", "c"))
-    ratings = league.ratings(resamples=50)
+    pairs = list(itertools.combinations(range(4), 2))
+    wins = {pair: np.ones(100) if pair in beaten else even for pair in pairs}
+    league = synthetic(wins, ("a", "b", "c", "d"))
+    ratings = league.ratings(resamples=20)
     assert ratings is not None
-    assert ratings[0].interval is None
-    for other in ratings[1:]:
-        assert other.interval is not None
-        assert other.interval[0] < other.elo < other.interval[1]
+    assert all(rating.interval is None for rating in ratings)
     content = league.to_dict(ratings)
     assert content["ratings"][0]["elo_interval"] is None
     assert "(-)" in markdown(content).splitlines()[2]
-    assert " -  " in shown(league)
+    assert not any(" to " in row for row in rating_rows(league))
+    # One deal lost is a bound.
+    pair = min(beaten)
+    for each in beaten:
+        wins[each] = np.r_[0.0, np.ones(99)] if each == pair else wins[each]
+    bounded = synthetic(wins, ("a", "b", "c", "d"))
+    assert bounded.is_bounded()
+    assert all(" to " in row for row in rating_rows(bounded))
 
 
 def test_no_ratings_before_the_pairings_connect_all() -> None:
@@ -353,20 +369,29 @@ def test_json_and_picture_are_two_files(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_an_interrupted_league_does_not_replace_the_results(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(results, "RESULTS", tmp_path)
-    (tmp_path / "league.json").write_text("whole")
+    kept, unfinished = tmp_path / "results", tmp_path / "unfinished"
+    monkeypatch.setattr(results, "RESULTS", kept)
+    monkeypatch.setattr(results, "UNFINISHED", unfinished)
+    kept.mkdir()
+    (kept / "league.json").write_text("whole")
+    status = command.FAILED
 
-    def interrupted(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
-        (path,) = [text.removeprefix("--json=") for text in arguments if "--json=" in text]
-        Path(path).write_text("half")
-        return subprocess.CompletedProcess(arguments, command.FAILED)
+    def played(arguments: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        for text in arguments:
+            if text.startswith(("--json=", "--picture=")):
+                Path(text.partition("=")[2]).write_text("new")
+        return subprocess.CompletedProcess(arguments, status)
 
-    monkeypatch.setattr(subprocess, "run", interrupted)
+    monkeypatch.setattr(subprocess, "run", played)
     assert results.main(results.Settings()) == command.FAILED
-    assert (tmp_path / "league.json").read_text() == "whole"
-    assert not list(tmp_path.glob(".league*"))
+    assert (kept / "league.json").read_text() == "whole"
+    assert (unfinished / "league.json").read_text() == "new"
+    assert f"what was finished is in {unfinished}" in capsys.readouterr().err
+    status = 0
+    assert results.main(results.Settings()) == 0
+    assert (kept / "league.json").read_text() == (kept / "league.png").read_text() == "new"
 
 
 @pytest.mark.parametrize(("suffix", "start"), [("png", b"\x89PNG"), ("svg", b"<?xml")])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import itertools
 import pickle
+import threading
 import time
 from typing import Any
 
@@ -308,6 +310,26 @@ def test_exact_endgame_plays_a_wrong_claim_that_its_agent_would_never_make(rules
     assert agents.load("heuristic:endgame=exact", rules=rules).act_batch(*shown)[0] == CLAIM
 
 
+class Careless(Stubborn):
+    """Always gives the same answer, however many positions it is asked about."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
+
+    def act_batch(self, observations: Any, action_masks: Any) -> Any:  # noqa: ARG002
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", [[3], 3, [[3, 4]], ["3"]])
+def test_exact_endgame_refuses_answers_that_are_none(answer: Any) -> None:
+    shown = seen(positions(RULES["pagat_auto"], 3, seed=11), RULES["pagat_auto"])
+    with pytest.raises(agents.AgentError, match=r"Careless: act_batch must return \d\d integers"):
+        ExactEndgame(Careless(answer), "pagat_auto").act_batch(*shown)
+    single = shown[0][:1], shown[1][:1]
+    with pytest.raises(agents.AgentError, match="act_batch must return 1 integers"):
+        ExactEndgame(Careless([3.5]), "pagat_auto").act_batch(*single)
+
+
 def test_a_network_can_have_the_exact_endgame(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[object] = []
 
@@ -398,36 +420,46 @@ def test_a_seed_is_an_integer(seed: Any) -> None:
         agent.reset(seed)
 
 
-class FailsOnce(SearchAgent):
-    """Fails in its first part, and is slow in the others."""
+class FailsInOneThread(SearchAgent):
+    """Whichever thread comes as number ``failing`` fails; the other one is slow."""
 
     name = "fails"
-    decided = 0
 
-    def _new_memory(self) -> None:
-        return None
+    def __init__(self, failing: int) -> None:
+        super().__init__("pagat_auto", threads=2)
+        self.failing = failing
+        self.numbers = itertools.count()
+        self.both = threading.Barrier(2)
+        self.decided: list[int] = []
+
+    def _new_memory(self) -> int:
+        return next(self.numbers)
 
     def _decide(
         self,
-        memory: Any,  # noqa: ARG002
+        memory: Any,
         observations: Any,  # noqa: ARG002
         masks: Any,
         chances: Any,  # noqa: ARG002
         out: Any,
     ) -> None:
-        FailsOnce.decided += 1
-        if FailsOnce.decided == 1:
+        if memory not in self.decided:  # the first part of this thread: wait for the other's
+            self.both.wait(timeout=60)
+        self.decided.append(memory)
+        if memory == self.failing:
             raise KeyboardInterrupt
         time.sleep(0.05)
         out[:] = masks.argmax(axis=1)
 
 
-def test_threads_stop_when_one_is_interrupted() -> None:
-    shown = seen(positions(RULES["pagat_auto"], 10, seed=1), RULES["pagat_auto"])
-    assert len(shown[0]) > 50
+@pytest.mark.parametrize("failing", [0, 1])
+def test_threads_stop_when_one_of_them_fails(failing: int) -> None:
+    shown = seen(positions(RULES["pagat_auto"], 20, seed=1), RULES["pagat_auto"])
+    assert len(shown[0]) > 200
+    agent = FailsInOneThread(failing)
     with pytest.raises(KeyboardInterrupt):
-        FailsOnce("pagat_auto", threads=2).act_batch(*shown)
-    assert FailsOnce.decided < 10
+        agent.act_batch(*shown)
+    assert len(agent.decided) < 100
 
 
 @pytest.mark.parametrize("spec", SPECS)

@@ -21,7 +21,7 @@ from typing import Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import Actions, Agent, AgentError, as_agent, load, reset_agent
+from agents.base import Actions, Agent, AgentError, as_agent, checked_answer, load, reset_agent
 from schnapsen_env import engine
 from schnapsen_env.actions import EXCHANGE, NUM_ACTIONS, action_text
 from schnapsen_env.borrowed import borrowed
@@ -283,12 +283,7 @@ class Player:
             self._first_decisions, self._first_seconds = count, seconds
         self.decisions += count
         self.seconds += seconds
-        if answer.shape != (count,) or answer.dtype.kind not in "iu":
-            raise AgentError(
-                f"{self}: act_batch must return {count} integers, one for each position, "
-                f"not an array of shape {answer.shape} and type {answer.dtype}"
-            )
-        return answer.astype(np.int64)
+        return checked_answer(answer, count, str(self))
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,8 @@ class Rating:
     """The rating of one agent on the scale of Elo."""
 
     elo: float
-    #: Its 95 % interval. None for an agent that has won, or lost, every deal: how much stronger or
-    #: weaker than the others it is cannot be told from that, and ``elo`` is a matter of convention.
+    #: Its 95 % interval; None where the results do not bound the ratings, see
+    #: :meth:`League.is_bounded`.
     interval: tuple[float, float] | None
 
 
@@ -119,24 +119,31 @@ class League:
         low, high = np.quantile(samples, (0.025, 0.975), axis=0)
         # Rounding, or very few resamples, must not leave a rating outside its own interval.
         low, high = np.minimum(low, point), np.maximum(high, point)
+        bounded = self.is_bounded()
         return tuple(
             Rating(
                 float(ELO * point[agent]),
-                (float(ELO * low[agent]), float(ELO * high[agent]))
-                if 0 < self._share_won(agent) < 1
-                else None,
+                (float(ELO * low[agent]), float(ELO * high[agent])) if bounded else None,
             )
             for agent in range(len(self.specs))
         )
 
-    def _share_won(self, agent: int) -> float:
-        """The share of its deals that an agent has won, a drawn deal being half a win."""
-        shares = [
-            float(entry.wins.mean()) if entry.first == agent else 1.0 - float(entry.wins.mean())
-            for entry in self.entries
-            if agent in (entry.first, entry.second)
-        ]
-        return sum(shares) / len(shares)
+    def is_bounded(self) -> bool:
+        """Whether the results bound the ratings from both sides.
+
+        They do if, however the agents are split into two groups, somebody of the first has won
+        something against somebody of the second (Ford, "Solution of a ranking problem from binary
+        comparisons", American Mathematical Monthly 64, 1957). Where one group has won everything,
+        how far it is ahead is a matter of :data:`PRIOR_DRAWS`; and so are all ratings, since their
+        mean is 0.
+        """
+        beats: dict[int, set[int]] = {agent: set() for agent in range(len(self.specs))}
+        for entry in self.entries:
+            if entry.wins.max() > 0:
+                beats[entry.first].add(entry.second)
+            if entry.wins.min() < 1:
+                beats[entry.second].add(entry.first)
+        return all(len(_reached(beats, agent)) == len(beats) for agent in beats)
 
     def bootstrap(self, resamples: int = RESAMPLES) -> tuple[Floats, Floats] | None:
         """The ratings, and those of resampled deals; None as in :meth:`ratings`.
@@ -194,6 +201,15 @@ class League:
 
 def _mean_to_list(mean: Mean | None) -> list[float] | None:
     return None if mean is None else list(mean)
+
+
+def _reached(beats: Mapping[int, set[int]], start: int) -> set[int]:
+    """Whom ``start`` has beaten, and whom those have beaten, and so on; itself included."""
+    found, new = {start}, {start}
+    while new:
+        new = set[int]().union(*(beats[agent] for agent in new)) - found
+        found |= new
+    return found
 
 
 def _connected(agents: int, entries: Sequence[Entry]) -> bool:

@@ -141,7 +141,9 @@ def _bytes_needed(config: Config) -> int:
         + network * copies * _BYTES_PER_COPY
         + config.num_envs * 8 * engine.RECORD_SIZE
     )
-    written = config.total_timesteps // config.checkpoint_interval + 1
+    # At most one in each iteration.
+    interval = max(config.checkpoint_interval, config.batch_size)
+    written = -(-config.num_iterations * config.batch_size // interval)
     kept = min(config.keep_checkpoints or written, written)
     # One more, since the oldest goes when the newest is there.
     return (kept + 1) * checkpoint + _ROOM_FOR_LOGS

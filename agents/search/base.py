@@ -11,7 +11,7 @@ import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any, Final
 
 import numpy as np
@@ -110,11 +110,13 @@ class SearchAgent(ABC):
             shared = _Shared(parts)
             with ThreadPoolExecutor(workers) as pool:
                 try:
-                    for done in [pool.submit(work, iter(shared)) for _ in range(workers)]:
-                        done.result()
+                    running = [pool.submit(work, iter(shared)) for _ in range(workers)]
+                    wait(running, return_when=FIRST_EXCEPTION)
                 finally:
                     # After an error, or Ctrl-C, the others stop after the part at hand.
                     shared.clear()
+                for done in running:
+                    done.result()
         if len(out) and out.min() < 0:
             row = int(np.flatnonzero(out < 0)[0])
             raise ValueError(complaint(int(out[row]), row, self.rules))
