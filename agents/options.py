@@ -9,6 +9,9 @@ from typing import Any, Final
 
 from schnapsen_env.rules import Rules
 
+#: The most threads that an agent or a training run may be told to use.
+MOST_THREADS: Final = 256
+
 #: Rules that a single deal does not depend on: a network may play under others.
 _NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
 _SWITCHES: Final = {"true": True, "false": False, True: True, False: False}

@@ -103,10 +103,21 @@ def test_the_readme_has_the_figures_of_the_heuristic() -> None:
     assert f"| `heuristic`, version 1 {row}" in readme()
 
 
-@pytest.mark.parametrize(("search", "deals"), [("pimc", 2_000), ("ismcts", 1_000)])
-def test_the_readme_has_the_figures_against_search(search: str, deals: int) -> None:
-    name = f"pagat_auto-{search}"
+@pytest.mark.parametrize(
+    ("network", "search", "deals"),
+    [
+        ("pagat_auto", "pimc", 2_000),
+        ("pagat_auto", "ismcts", 1_000),
+        ("pagat_auto", "ismcts-4000", 1_500),
+        ("duel", "pimc", 800),
+        ("duel", "ismcts", 1_000),
+    ],
+)
+def test_the_readme_has_the_figures_against_search(network: str, search: str, deals: int) -> None:
+    name = f"{network}-{search}"
     spec = re.escape(figures_of(name)["specs"]["B"])
     figures = rf"{re.escape(points_text(name))}\s+over\s+{deals:,}\s+deals"
     assert re.search(rf"`{spec}`\s+by\s+{figures}", readme())
     assert figures_of(name)["deals"] == deals
+    assert figures_of(name)["specs"]["A"] == f"ppo:agents/checkpoints/{network}"
+    assert figures_of(name)["rules"] == network

@@ -38,7 +38,7 @@ Ints = npt.NDArray[np.int64]
 EPISODES: Final = ("deal", "match")
 #: Pairs that are played at the same time; 4,096 pairs take some 40 MB.
 PAIRS_AT_ONCE: Final = 4096
-#: The most of one evaluation, whose figures take some 4 GB.
+#: The most of one evaluation: the rows of their two deals, 12 numbers each, take 2 GB.
 MOST_PAIRS: Final = 10_000_000
 
 _MEMORY: Final = DEFAULT_LAYOUT.memory_code

@@ -128,6 +128,14 @@ class League:
             for agent in range(len(self.specs))
         )
 
+    def _is_connected(self) -> bool:
+        """Whether the pairings played connect all agents."""
+        met: dict[int, set[int]] = {agent: set() for agent in range(len(self.specs))}
+        for entry in self.entries:
+            met[entry.first].add(entry.second)
+            met[entry.second].add(entry.first)
+        return len(_reached(met, 0)) == len(met)
+
     def is_bounded(self) -> bool:
         """Whether the results bound the ratings from both sides.
 
@@ -161,7 +169,7 @@ class League:
         Raises:
             ModuleNotFoundError: choix is not installed.
         """
-        if not self.entries or not _connected(len(self.specs), self.entries):
+        if not self._is_connected():
             return None
         wins = np.stack([entry.wins for entry in self.entries])
         point = _bradley_terry(self, wins.sum(axis=1), None)
@@ -203,22 +211,13 @@ def _mean_to_list(mean: Mean | None) -> list[float] | None:
     return None if mean is None else list(mean)
 
 
-def _reached(beats: Mapping[int, set[int]], start: int) -> set[int]:
-    """Whom ``start`` has beaten, and whom those have beaten, and so on; itself included."""
+def _reached(steps: Mapping[int, set[int]], start: int) -> set[int]:
+    """Where the steps lead to from ``start``, one after another; itself included."""
     found, new = {start}, {start}
     while new:
-        new = set[int]().union(*(beats[agent] for agent in new)) - found
+        new = set[int]().union(*(steps[agent] for agent in new)) - found
         found |= new
     return found
-
-
-def _connected(agents: int, entries: Sequence[Entry]) -> bool:
-    reached = {0}
-    for _ in range(agents):
-        for entry in entries:
-            if reached & {entry.first, entry.second}:
-                reached |= {entry.first, entry.second}
-    return len(reached) == agents
 
 
 def _bradley_terry(league: League, wins: Floats, start: Floats | None) -> Floats:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
+from agents.options import MOST_THREADS
 from agents.ppo.errors import ConfigError
 from schnapsen_env.rules import resolve_rules
 
@@ -151,8 +152,8 @@ class Config:
             value = getattr(self, field.name)
             finite = not isinstance(value, float) or math.isfinite(value)
             self._require(field.name, finite, "must be finite")
-        threads = self.torch_threads <= _MOST_THREADS
-        self._require("torch_threads", threads, f"must be at most {_MOST_THREADS}")
+        threads = self.torch_threads <= MOST_THREADS
+        self._require("torch_threads", threads, f"must be at most {MOST_THREADS}")
         for name in ("gamma", "gae_lambda", "opponent_share", "random_openings", "magnet_rate"):
             self._require(name, 0 <= getattr(self, name) <= 1, "must lie between 0 and 1")
         for name in ("hidden_sizes", "critic_hidden_sizes"):
@@ -208,7 +209,6 @@ class Config:
 #: What :attr:`Config.opponents` calls an earlier self of the learning policy.
 PAST: Final = "past"
 _WIDEST: Final = 8192
-_MOST_THREADS: Final = 256
 _POSITIVE: Final = (
     "total_timesteps torch_threads num_envs num_steps update_epochs minibatch_size learning_rate "
     "adam_eps clip_coef max_grad_norm checkpoint_interval log_interval past_selves past_interval"

@@ -12,21 +12,19 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from agents.base import ActionMask, Actions, Observation
 from agents.inputs import checked_inputs
+from agents.options import MOST_THREADS
 from schnapsen_env.imagined import NO_SUCH_DEAL, NOTHING_LEGAL
 from schnapsen_env.integers import as_integer
 from schnapsen_env.rules import Rules, resolve_rules
 
 Ints = npt.NDArray[np.int64]
-
-#: The most threads that an agent may be told to use.
-MOST_THREADS: Final = 256
 
 
 class SearchAgent(ABC):
