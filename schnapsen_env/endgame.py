@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 from numba import types
 
 from schnapsen_env.cards import (
-    CARD_POINTS,
     KING,
     NUM_CARDS,
     NUM_RANKS,
@@ -24,9 +22,14 @@ from schnapsen_env.cards import (
 from schnapsen_env.compiled import compiled, compiled_recursive
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import dutiful_replies, reply_wins
-from schnapsen_env.engine.score import LAST_TRICK_VALUE, has_66, marriage_value, value_against
+from schnapsen_env.engine.score import (
+    LAST_TRICK_VALUE,
+    POINTS_OF,
+    has_66,
+    marriage_value,
+    value_against,
+)
 
-_POINTS: Final = np.array(CARD_POINTS, dtype=np.int64)
 _MUST_BEAT: Final = 1
 _BY_SUIT: Final = 0
 #: More game points than any deal is worth.
@@ -159,7 +162,7 @@ def best_value(
             value = -best_value(other, rest, card, replies, trump_suit, -beta, -alpha)
         else:
             wins = reply_wins(led, card, trump_suit, _BY_SUIT)
-            gain = _POINTS[led] + _POINTS[card]
+            gain = POINTS_OF[led] + POINTS_OF[card]
             winner = takes(rest, gain) if wins else takes(other, gain)
             loser = other if wins else rest
             if out(winner):

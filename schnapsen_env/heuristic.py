@@ -23,14 +23,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from schnapsen_env.actions import CLAIM, CLOSE, EXCHANGE, FIRST_DECLARE
 from schnapsen_env.cards import (
     ALL_CARDS,
-    CARD_POINTS,
     MARRIAGE_SET,
-    NUM_CARDS,
     NUM_RANKS,
     NUM_SUITS,
     QUEEN,
@@ -44,25 +40,18 @@ from schnapsen_env.endgame import (
     in_marriage,
 )
 from schnapsen_env.engine import record as r
-from schnapsen_env.engine.bits import count, lowest
+from schnapsen_env.engine.bits import COMBINATIONS, count, lowest
 from schnapsen_env.engine.play import reply_wins
-from schnapsen_env.engine.score import card_points, marriage_value
+from schnapsen_env.engine.score import POINTS_OF, card_points, marriage_value
 from schnapsen_env.rules import OUT_POINTS, SCHNEIDER_POINTS
 from schnapsen_env.view import View, flag
 
 #: The version of this player's play.
 VERSION: Final = 1
 
-_POINTS: Final = np.array(CARD_POINTS, dtype=np.int64)
 _BY_SUIT: Final = 0
 #: Card points of an average card that is thrown away.
 _DISCARD: Final = 3.0
-#: ``_CHOOSE[n, k]``: in how many ways k of n cards can be chosen.
-_CHOOSE: Final = np.zeros((NUM_CARDS + 1, NUM_CARDS + 1))
-for _n in range(NUM_CARDS + 1):
-    _CHOOSE[_n, 0] = 1
-    for _k in range(1, _n + 1):
-        _CHOOSE[_n, _k] = _CHOOSE[_n - 1, _k - 1] + _CHOOSE[_n - 1, _k]
 
 
 class Weights(NamedTuple):
@@ -163,8 +152,8 @@ def chance_of_at_most(seen: View, most: int, cards: int, absent: int) -> float:
         return 1.0
     ways = 0.0
     for held in range(min(most, wanted, drawn) + 1):
-        ways += _CHOOSE[wanted, held] * _CHOOSE[among - wanted, drawn - held]
-    return ways / _CHOOSE[among, drawn]
+        ways += COMBINATIONS[wanted, held] * COMBINATIONS[among - wanted, drawn - held]
+    return ways / COMBINATIONS[among, drawn]
 
 
 @compiled
@@ -258,7 +247,7 @@ def promised_points(seen: View, weights: Weights) -> float:
             chance = max(chance, drawn)
         else:
             chance *= 1.0 - chance_to_be_trumped(seen, card, rounds)
-        total += chance * chance * (_POINTS[card] + expected_reply(seen, card))
+        total += chance * chance * (POINTS_OF[card] + expected_reply(seen, card))
     for suit in range(NUM_SUITS):
         if has_marriage(seen, seen.cards.hand, suit):
             total += marriage_value(suit, seen.table.trump_suit)
@@ -299,7 +288,7 @@ def trick_that_goes_out(seen: View) -> int:
     while cards:
         card = lowest(cards)
         cards &= cards - 1
-        gain = _POINTS[card] + _POINTS[seen.cards.led]
+        gain = POINTS_OF[card] + POINTS_OF[seen.cards.led]
         if wins_trick(seen, card) and own_points(seen) + gain >= OUT_POINTS:
             return card
     return -1
@@ -358,7 +347,7 @@ def score_open_lead(seen: View, card: int, weights: Weights) -> float:
     """
     suit = suit_set(card // NUM_RANKS)
     trumps = suit_set(seen.table.trump_suit)
-    points = _POINTS[card]
+    points = POINTS_OF[card]
     high_enough = chance_of_none(seen, above(card))
     out_there = count(may_hold(seen) & suit)
     score = weights.card_point * points * (2.0 * high_enough - 1.0)
@@ -379,7 +368,7 @@ def score_strict_lead(seen: View, card: int, weights: Weights) -> float:
     if not is_trump(seen, card):
         trumped = high_enough * chance_to_be_trumped(seen, card, 0)
     wins = high_enough - trumped
-    score = weights.strict_card_point * _POINTS[card] * (2.0 * wins - 1.0)
+    score = weights.strict_card_point * POINTS_OF[card] * (2.0 * wins - 1.0)
     return score + weights.pull_trump * trumped
 
 
@@ -423,7 +412,7 @@ def best_marriage_after(seen: View, card: int, weights: Weights) -> float:
 @compiled
 def score_open_reply(seen: View, card: int, weights: Weights) -> float:
     """Take points cheaply, take the lead for a marriage, and mind 33 and 66."""
-    gain = _POINTS[card] + _POINTS[seen.cards.led]
+    gain = POINTS_OF[card] + POINTS_OF[seen.cards.led]
     score = -worth_in_hand(seen, card, weights)
     if wins_trick(seen, card):
         score += weights.card_point * gain + best_marriage_after(seen, card, weights)
@@ -437,7 +426,7 @@ def score_open_reply(seen: View, card: int, weights: Weights) -> float:
 @compiled
 def score_strict_reply(card: int) -> float:
     """Duty leaves little choice: win with the lowest card, or give the fewest points away."""
-    return float(-_POINTS[card])
+    return float(-POINTS_OF[card])
 
 
 @compiled

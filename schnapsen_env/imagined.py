@@ -85,7 +85,7 @@ def find_error(seen: View, codes: Codes, world: Record) -> int:
 def solve_by_guessing(
     world: Record, codes: Codes, space: Workspace, memory: int, guess: int
 ) -> tuple[int, int]:
-    """The value of a deal and an action of that value (-1 if all lose the most possible).
+    """The value of a deal and an action of that value, -1 if it is known without a search.
 
     Asks only whether the value is at least so much, beginning with a guess (MTD(f): Plaat,
     Schaeffer, Pijls, de Bruin, "Best-first fixed-depth minimax algorithms", AIJ 87, 1996). Deals

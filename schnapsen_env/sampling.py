@@ -11,7 +11,6 @@ strict phase ruled out. How the opponent has played says more, and is left to th
 
 from __future__ import annotations
 
-from math import comb
 from typing import Final
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy.typing as npt
 from schnapsen_env.cards import ALL_CARDS, HAND_SIZE, NUM_CARDS, TALON_SIZE
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
-from schnapsen_env.engine.bits import count, lowest, member
+from schnapsen_env.engine.bits import COMBINATIONS, count, lowest, member
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.engine.score import card_points
 from schnapsen_env.rules import CODE_INDEX, SCHNEIDER_POINTS
@@ -30,8 +29,6 @@ Record = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
 
 _TARGET: Final = CODE_INDEX["target"]
-#: ``_COMB[n, k]``: in how many ways k of n cards can be chosen.
-_COMB: Final = np.array([[comb(n, k) for k in range(NUM_CARDS + 1)] for n in range(NUM_CARDS + 1)])
 
 
 @compiled
@@ -61,7 +58,7 @@ def count_hands(seen: View) -> int:
         held = count(cards.hand) + (0 if cards.led == r.NONE else 1)
     if seen.table.trump_suit < 0 or size < 0 or size + count(cards.other_known) != held:
         return 0
-    return _COMB[count(cards.unseen & ~cards.other_cannot_hold), size]
+    return COMBINATIONS[count(cards.unseen & ~cards.other_cannot_hold), size]
 
 
 @compiled
@@ -105,7 +102,7 @@ def with_hand(seen: View, index: int) -> View:
     while size > 0:
         card = lowest(pool)
         pool ^= 1 << card
-        with_card = _COMB[count(pool), size - 1]  # so many hands hold this card
+        with_card = COMBINATIONS[count(pool), size - 1]  # so many hands hold this card
         if index < with_card:
             chosen |= 1 << card
             size -= 1

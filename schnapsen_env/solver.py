@@ -28,12 +28,12 @@ import numpy.typing as npt
 from schnapsen_env import engine
 from schnapsen_env.actions import CLAIM, CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
 from schnapsen_env.borrowed import borrowed
-from schnapsen_env.cards import CARD_POINTS, NUM_RANKS, SUIT_SET
+from schnapsen_env.cards import NUM_RANKS, SUIT_SET
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.match import game_points
 from schnapsen_env.engine.play import legal, reply_wins, step
-from schnapsen_env.engine.score import going_out_value, is_out, sixty_six_value
+from schnapsen_env.engine.score import POINTS_OF, going_out_value, is_out, sixty_six_value
 from schnapsen_env.position import Position, read_position
 from schnapsen_env.rules import CODE_INDEX, Rules, resolve_rules
 
@@ -46,7 +46,6 @@ MOST_GAME_POINTS: Final = 3
 TABLE_BITS: Final = 18
 
 _TRICK_BY: Final = CODE_INDEX["trick_by"]
-_POINTS: Final = np.array(CARD_POINTS, dtype=np.int64)
 _PLIES: Final = engine.MAX_ACTIONS_PER_DEAL + 1
 
 # Columns of Workspace.frames: what the search remembers of each position on its path.
@@ -171,14 +170,14 @@ def guess_lead(card: int, trump_suit: int, other_hand: int, talon_state: int) ->
     beaten = in_suit >> (card - NUM_RANKS * suit) != 0
     must_follow = talon_state != r.OPEN and in_suit != 0
     if not beaten and (is_trump or must_follow or trumps == 0):
-        return 200 + _POINTS[card] + (50 if is_trump and talon_state != r.OPEN else 0)
-    return -_POINTS[card] - (20 if is_trump else 0)
+        return 200 + POINTS_OF[card] + (50 if is_trump and talon_state != r.OPEN else 0)
+    return -POINTS_OF[card] - (20 if is_trump else 0)
 
 
 @compiled
 def guess_reply(record: Record, codes: Codes, card: int) -> int:
     """How good a reply looks: tricks of many points, won without a trump if possible."""
-    gain = _POINTS[record[r.LED]] + _POINTS[card]
+    gain = POINTS_OF[record[r.LED]] + POINTS_OF[card]
     if not reply_wins(record[r.LED], card, record[r.TRUMP], codes[_TRICK_BY]):
         return -gain
     return 100 + gain - (30 if card // NUM_RANKS == record[r.TRUMP] else 0)

@@ -6,11 +6,18 @@ compiled and uncompiled. Sets have at most 32 members.
 
 from __future__ import annotations
 
+from math import comb
 from typing import Final
 
 import numpy as np
 
+from schnapsen_env.cards import NUM_CARDS
 from schnapsen_env.compiled import compiled
+
+#: ``COMBINATIONS[n, k]``: how many sets of k members there are among n cards.
+COMBINATIONS: Final = np.array(
+    [[comb(n, k) for k in range(NUM_CARDS + 1)] for n in range(NUM_CARDS + 1)]
+)
 
 #: A de Bruijn sequence: each 5-bit window is different (Leiserson, Prokop, Randall 1998).
 _DE_BRUIJN: Final = 0x077CB531

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from schnapsen_env.actions import CLAIM, CLOSE, EXCHANGE, FIRST_DECLARE
 from schnapsen_env.cards import (
-    CARD_POINTS,
     HAND_SIZE,
     JACK,
     MARRIAGE_SET,
@@ -29,6 +28,7 @@ from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import count, member
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.engine.score import (
+    POINTS_OF,
     go_out,
     go_out_if_automatic,
     is_out,
@@ -50,7 +50,6 @@ _EXCHANGE_WHEN: Final = CODE_INDEX["exchange_when"]
 _CLOSE_MIN: Final = CODE_INDEX["close_min"]
 _LAST_TRICK_BONUS: Final = CODE_INDEX["last_trick_bonus"]
 
-_POINTS: Final = np.array(CARD_POINTS, dtype=np.int64)
 _WRONG_CLAIM: Final = int(EndReason.WRONG_CLAIM)
 _REVOKE: Final = int(EndReason.REVOKE)
 
@@ -324,7 +323,7 @@ def complete_trick(record: Record, codes: Codes, reply: int) -> None:
     if reply_wins(led, reply, record[r.TRUMP], codes[_TRICK_BY]):
         winner = 1 - leader
     record[r.WON + winner] |= 1 << led | 1 << reply
-    record[r.CARD_POINTS + winner] += _POINTS[led] + _POINTS[reply]
+    record[r.CARD_POINTS + winner] += POINTS_OF[led] + POINTS_OF[reply]
     record[r.TRICKS + winner] += 1
     record[r.LAST_LEAD] = led
     record[r.LAST_REPLY] = reply

@@ -38,7 +38,8 @@ _DRAWN: Final = int(EndReason.DRAWN)
 #: Game points for the last trick of an exhausted talon, where nobody has gone out.
 LAST_TRICK_VALUE: Final = 1
 
-_POINTS: Final = np.array(cards.CARD_POINTS, dtype=np.int64)
+#: Card points by card id, for compiled code: ``int64[20]``.
+POINTS_OF: Final = np.array(cards.CARD_POINTS, dtype=np.int64)
 
 marriage_value = compiled(cards.marriage_value)
 
@@ -48,7 +49,7 @@ def card_points(members: int) -> int:
     """The card points of a set of cards."""
     total = 0
     while members:
-        total += _POINTS[lowest(members)]
+        total += POINTS_OF[lowest(members)]
         members &= members - 1
     return total
 
