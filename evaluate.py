@@ -35,13 +35,17 @@ from agents.evaluation.variance import check as check_variance_reduction
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from rich.console import Console
+    from rich.console import Console, Group
+
+    from agents.evaluation.league import Rating
 
 #: Exit codes: the command is wrong and nothing was played; or an agent has failed or played
 #: something illegal, or the file could not be written.
 WRONG_COMMAND, FAILED = 2, 1
 
 Advance = Callable[[int], object]
+#: Columns of a screen that holds any table.
+_UNLIMITED = 100_000
 
 
 @dataclass(frozen=True)
@@ -129,7 +133,7 @@ def _check_combination(command: Command, *, alone: bool) -> None:
         return
     if not alone:
         raise ValueError("name two agents or a --league, not both")
-    if command.json is not None and command.json == command.picture:
+    if command.json and command.picture and command.json.resolve() == command.picture.resolve():
         raise ValueError(f"--json and --picture are both {command.json}: name two files")
     if command.episode != "deal":
         raise ValueError("a league is of single deals: leave --episode out")
@@ -160,9 +164,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AgentError as error:
         return _complain(str(error), FAILED)
     except OSError as error:
-        return _complain(f"cannot write {error.filename}: {error.strerror}", FAILED)
+        return _complain(_what_failed(error), FAILED)
     except KeyboardInterrupt:
-        return _complain("interrupted, nothing was written", FAILED)
+        return _complain("interrupted before anything was finished", FAILED)
+
+
+def _what_failed(error: OSError) -> str:
+    # What is written to without a name is the screen, or where it has been sent to.
+    return f"cannot write {error.filename or 'the standard output'}: {error.strerror}"
 
 
 def _prepare(command: Command) -> tuple[Contest, ...]:
@@ -182,6 +191,7 @@ def _prepare(command: Command) -> tuple[Contest, ...]:
             deals=command.deals,
             seed=command.seed,
             variance_reduction=command.variance_reduction,
+            own_playouts=command.own_playouts,
         )
     contest = prepare(
         *command.agents,
@@ -191,7 +201,7 @@ def _prepare(command: Command) -> tuple[Contest, ...]:
         seed=command.seed,
     )
     if command.variance_reduction:
-        check_variance_reduction(contest)
+        check_variance_reduction(contest, own_playouts=command.own_playouts)
     return (contest,)
 
 
@@ -216,15 +226,28 @@ def _run_duel(command: Command, contest: Contest, console: Console) -> int:
             own_playouts=command.own_playouts,
             progress=advance,
         )
-    console.print(render(evaluation))
+    # The file first: nobody may be listening any more.
     if command.json is not None:
         write_json(evaluation, command.json)
+    _show(render(evaluation), console)
     return 0
 
 
+def _show(figures: Group, console: Console) -> None:
+    """Print tables whole, however narrow the screen is, or the file that takes its place."""
+    from rich.table import Table
+
+    unlimited = console.options.update(width=_UNLIMITED)
+    tables = [part for part in figures.renderables if isinstance(part, Table)]
+    widths = [console.measure(table, options=unlimited).maximum for table in tables]
+    console.width = max(console.width, *widths)
+    console.print(figures)
+
+
 def _run_league(command: Command, contests: Sequence[Contest], console: Console) -> int:
-    """Play the league; what is finished when it is interrupted is shown and kept."""
+    """Play the league; what is finished when it fails or is interrupted is shown and kept."""
     finished: list[League] = []
+    ratings: tuple[Rating, ...] | None = None
 
     def keep(league: League) -> None:
         finished.append(league)
@@ -242,19 +265,30 @@ def _run_league(command: Command, contests: Sequence[Contest], console: Console)
                 progress=advance,
                 after_pairing=keep,
             )
-    except (AgentError, KeyboardInterrupt) as error:
+    except (AgentError, OSError, KeyboardInterrupt) as error:
         if not finished:
             raise
-        reason = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
-        code = _complain(f"{reason}; the pairings finished before are kept", FAILED)
+        code = _complain(f"{_reason(error)}; the pairings finished before are kept", FAILED)
     league = finished[-1]
-    ratings = league.ratings()
-    console.print(render_league(league, ratings))
-    if command.json is not None:
-        write_json_file(league.to_dict(ratings), command.json)
-    if command.picture is not None:
-        draw_league(league, ratings, command.picture)
+    try:
+        ratings = league.ratings()
+    except KeyboardInterrupt:
+        code = _complain("interrupted; the pairings are kept, without ratings", FAILED)
+    try:
+        if command.json is not None:
+            write_json_file(league.to_dict(ratings), command.json)
+        if command.picture is not None:
+            draw_league(league, ratings, command.picture)
+    except OSError as error:
+        code = _complain(_what_failed(error), FAILED)
+    _show(render_league(league, ratings), console)
     return code
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted"
+    return _what_failed(error) if isinstance(error, OSError) else str(error)
 
 
 def _complain(message: str, code: int) -> int:

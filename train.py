@@ -119,6 +119,8 @@ def _parse_and_train(arguments: Sequence[str]) -> int:
         return _complain(str(error), WRONG_COMMAND)
     except (NonFiniteLossError, AgentError) as error:
         return _complain(str(error), FAILED)
+    except MemoryError as error:
+        return _complain(f"out of memory ({error}): lower num_envs or num_steps", FAILED)
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
         return _complain(f"{error.strerror or error}{place}", FAILED)
@@ -130,4 +132,6 @@ def _complain(message: str, code: int) -> int:
 
 
 if __name__ == "__main__":
+    # As with `python -m`: python:module:Class finds modules of the folder one stands in.
+    sys.path.append(str(Path.cwd()))
     sys.exit(main())

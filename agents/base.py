@@ -91,11 +91,12 @@ class OneByOne:
         """
         actions = np.empty(len(observations), dtype=np.int64)
         for row, (observation, mask) in enumerate(zip(observations, action_masks, strict=True)):
-            answer = np.asarray(self.player.act(observation, mask))
-            if answer.shape != () or answer.dtype.kind not in "iu":
+            answer = self.player.act(observation, mask)
+            number = np.asarray(answer)
+            if number.shape != () or number.dtype.kind not in "iu":
                 name = type(self.player).__name__
                 raise AgentError(f"{name}.act must return one integer, not {answer!r}")
-            actions[row] = answer
+            actions[row] = number
         return actions
 
     def reset(self, seed: int) -> None:
@@ -306,7 +307,7 @@ def _build_python(spec: Spec, rules: Rules, seed: int) -> object:
         raise ValueError(f"agent {spec.text!r} is incomplete: write {KINDS[spec.kind].usage}")
     try:
         module = importlib.import_module(module_name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script without a guard ends in sys.exit
         raise ValueError(
             f"agent {spec.text!r}: importing {module_name!r} fails with "
             f"{type(error).__name__}: {error}"
@@ -335,7 +336,7 @@ def _build(
 ) -> object:
     try:
         return factory(**keywords)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(
             f"agent {spec.text!r}: building {class_name} fails with {type(error).__name__}: {error}"
         ) from error

@@ -19,7 +19,9 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    trial = _unfinished(path)
+    if path.exists() and not path.is_file():
+        return  # a device or a pipe, which is written to as it is
+    trial = _unfinished(path.resolve())
     try:
         trial.touch()
         trial.unlink()
@@ -27,18 +29,48 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"cannot write {path}: {error.strerror}") from error
 
 
+def write_to_disk(path: Path, content: bytes) -> None:
+    """Write a file, and come back when it lies on the disk.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    with path.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     """Let ``write`` make a file beside ``path``, then rename it to ``path`` in one step.
+
+    A link goes on pointing to its file, and a device or a pipe is written to as it is.
 
     Raises:
         OSError: the file cannot be written; an earlier one is then still there.
     """
-    unfinished = _unfinished(path)
+    target = path.resolve()
+    regular = target.is_file() or not target.exists()
+    unfinished = _unfinished(target) if regular else target
     try:
         write(unfinished)
-        unfinished.replace(path)
+        if regular:
+            unfinished.replace(target)
+    except OSError as error:
+        # A write that fails, on a full disk for instance, does not say where.
+        raise OSError(error.errno, error.strerror or str(error), str(path)) from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        if regular:
+            unfinished.unlink(missing_ok=True)
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Write ``text`` so that ``path`` holds either the old content or all of the new.
+
+    Raises:
+        OSError: see :func:`replace_file`.
+    """
+    replace_file(path, lambda unfinished: write_to_disk(unfinished, text.encode()))
 
 
 def write_json_file(content: Mapping[str, Any], path: Path) -> None:
@@ -48,8 +80,7 @@ def write_json_file(content: Mapping[str, Any], path: Path) -> None:
         OSError: see :func:`replace_file`.
         ValueError: a number is not finite.
     """
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
-    replace_file(path, lambda unfinished: unfinished.write_text(text, encoding="utf-8"))
+    replace_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
 
 
 def _unfinished(path: Path) -> Path:

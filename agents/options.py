@@ -9,9 +9,6 @@ from typing import Any, Final
 
 from schnapsen_env.rules import Rules
 
-#: The most threads that an agent or a training run may be told to use.
-MOST_THREADS: Final = 256
-
 #: Rules that a single deal does not depend on: a network may play under others.
 _NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
 _SWITCHES: Final = {"true": True, "false": False, True: True, False: False}
@@ -69,7 +66,7 @@ def read_switches(
     return switches["sample"], switches["any_rules"]
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of an error's message that is not empty, or the name of its class."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines or [type(error).__name__])[0]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -25,8 +27,10 @@ from agents.evaluation.statistics import (
     mean_interval,
     rate_interval,
     ratio_interval,
+    unseen_share,
     wilson_interval,
 )
+from agents.files import check_writable, replace_file
 from schnapsen_env import RULES, Rules, engine
 from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE
 from schnapsen_env.observation import DEFAULT_LAYOUT, FIELDS, observe
@@ -137,12 +141,38 @@ def test_rate_interval_at_its_ends() -> None:
     assert everything == wilson_interval(1.0, 6)
     assert everything is not None
     assert everything.low < 0.7
-    # Each pair is split evenly: certain by design if paired, by accident if not.
-    assert rate_interval(np.ones(30), np.full(30, 2), paired=True) == (0.5, 0.5, 0.5)
-    # A few pairs that balance by chance are no certainty.
+    # Each pair is split evenly: an accident if they are not paired. If they are, others may win or
+    # lose both plays, as many as can be there when none of 30 does.
+    assert rate_interval(np.ones(30), np.full(30, 2), paired=True) == pytest.approx(
+        (0.5, 0.5 * (1 - unseen_share(30)), 0.5 * (1 + unseen_share(30)))
+    )
+    # A few pairs that balance by chance say little.
     few = rate_interval(np.ones(29), np.full(29, 2), paired=True)
     assert few == wilson_interval(0.5, 58)
     assert rate_interval([1, 1, 1], [2, 2, 2]) == wilson_interval(0.5, 6)
+
+
+def test_what_none_of_n_trials_had_may_still_be_there() -> None:
+    # Wilson's upper end for 0 of n: z^2 / (n + z^2), with z = 1.96.
+    assert unseen_share(96.1584) == pytest.approx(3.8416 / 100)
+    # All alike: the share that may differ, as far as from 1 to -3.
+    assert mean_interval(np.ones(50), 3) == pytest.approx((1.0, 4 * unseen_share(50)))
+    assert ratio_interval(np.full(50, 2), np.full(50, 2), 3) == pytest.approx(
+        (1.0, 4 * unseen_share(50))
+    )
+    # Where they are not, or nothing is said of what is possible, the spread alone counts.
+    assert mean_interval([0.0, 1.0], 3) == mean_interval([0.0, 1.0])
+    assert mean_interval(np.ones(50)).ci95 == 0.0
+
+
+def test_pairs_that_all_balance_are_no_certainty() -> None:
+    """Two different players: in 5,000 pairs some come out uneven, in these 30 none does."""
+    few = evaluate("heuristic:endgame=exact", "heuristic", rules="duel", deals=30, seed=1)
+    many = evaluate("heuristic:endgame=exact", "heuristic", rules="duel", deals=5_000, seed=6)
+    assert few.game_points.value == 0.0
+    assert many.game_points.value - many.game_points.ci95 > 0.0
+    assert few.game_points.ci95 > many.game_points.value
+    assert few.win_rate.low < many.win_rate.value < few.win_rate.high
 
 
 @pytest.mark.parametrize(
@@ -284,8 +314,8 @@ def test_the_two_matches_of_a_pair_are_dealt_alike_with_different_players_too() 
 def test_an_agent_without_chance_against_itself_comes_out_at_exactly_zero(episode: str) -> None:
     for agent in (Mixed(), "heuristic"):
         result = evaluate(agent, agent, episode=episode, deals=60)
-        assert result.game_points == (0, 0)
-        assert result.win_rate == (0.5, 0.5, 0.5)
+        assert result.game_points.value == 0
+        assert result.win_rate.value == 0.5
         assert result.habits[0] == result.habits[1]
         histogram = result.histogram
         assert all(histogram[points] == histogram[-points] for points in range(4))
@@ -522,6 +552,55 @@ def test_a_failed_write_leaves_the_earlier_file(
     assert path.read_text(encoding="utf-8") == "earlier"
 
 
+def test_a_full_disk_is_named_with_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")  # as a write says it, without a name
+
+    monkeypatch.setattr("os.fsync", full)
+    path = tmp_path / "out.json"
+    assert command.main(f"random random --deals 2 --json {path}".split()) == command.FAILED
+    assert f"error: cannot write {path}: No space left on device" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_goes_on_pointing_to_its_file_and_a_pipe_stays_one(tmp_path: Path) -> None:
+    result = evaluate("random", "random", deals=2)
+    target, link, pipe = tmp_path / "target.json", tmp_path / "link.json", tmp_path / "pipe"
+    target.write_text("earlier", encoding="utf-8")
+    link.symlink_to(target)
+    write_json(result, link)
+    assert link.is_symlink()
+    assert json.loads(target.read_text(encoding="utf-8"))["deals"] == 2
+    os.mkfifo(pipe)
+    check_writable(pipe)
+    with ThreadPoolExecutor(1) as pool:
+        text = pool.submit(pipe.read_text, encoding="utf-8")
+        replace_file(pipe, lambda there: there.write_text("figures", encoding="utf-8"))
+        assert text.result(timeout=60) == "figures"
+    assert pipe.is_fifo()
+
+
+def test_the_file_is_written_even_if_nobody_reads_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    line = [sys.executable, str(ROOT / "evaluate.py"), "random", "random", "--deals", "2"]
+    with subprocess.Popen([*line, "--json", str(path)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait(timeout=300)
+    assert json.loads(path.read_text(encoding="utf-8"))["deals"] == 2
+
+
+def test_file_and_picture_are_told_apart_by_where_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = f"--league random heuristic --json L.png --picture {tmp_path / 'L.png'}"
+    assert command.main(line.split()) == command.WRONG_COMMAND
+    assert "name two files" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -592,6 +671,31 @@ def test_a_broken_agent_is_one_sentence_and_code_1(
             "def act(self, observation, action_mask): raise KeyError('lost')",
             1,
             ["agent B (python:fails_in_a_test:Agent) has failed in act_batch with KeyError: 'l"],
+        ),
+        (
+            "def act(self, observation, action_mask): raise SystemExit(0)",
+            1,
+            ["agent B (python:fails_in_a_test:Agent) has failed in act_batch with SystemExit: 0"],
+        ),
+        (
+            "def act(self, observation, action_mask): raise KeyError('two\\nlines')",
+            1,
+            ["agent B (python:fails_in_a_test:Agent) has failed in act_batch with KeyError: 't"],
+        ),
+        (
+            "def act(self, observation, action_mask): return 0.0",
+            1,
+            ["agent B (python:fails_in_a_test:Agent): Agent.act must return one integer, not 0.0"],
+        ),
+        (
+            "def __init__(self): raise SystemExit(0)",
+            2,
+            ["agent 'python:fails_in_a_test:Agent': building Agent fails with SystemExit: 0"],
+        ),
+        (
+            "raise SystemExit(0)",
+            2,
+            ["importing 'fails_in_a_test' fails with SystemExit: 0"],
         ),
         (
             "def act(self, observation, action_mask): return [[1], [2, 3]]",

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import math
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -465,8 +466,60 @@ def test_a_failure_in_the_first_pairing_writes_nothing(
     path = tmp_path / "league.json"
     line = f"--league random python:league_agents:Interrupted --deals 20 --json {path}"
     assert command.main(line.split()) == 1
-    assert "interrupted, nothing was written" in capsys.readouterr().err
+    assert "interrupted before anything was finished" in capsys.readouterr().err
     assert not path.exists()
+
+
+def test_an_interruption_of_the_ratings_keeps_the_pairings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(League, "ratings", interrupted)
+    path = tmp_path / "league.json"
+    line = f"--league random heuristic --deals 20 --json {path}"
+    assert command.main(line.split()) == command.FAILED
+    output = capsys.readouterr()
+    assert "interrupted; the pairings are kept, without ratings" in output.err
+    assert "heuristic" in output.out
+    assert json.loads(path.read_text(encoding="utf-8"))["complete"]
+
+
+def test_a_disk_that_fills_up_leaves_what_was_finished_on_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    written: list[Path] = []
+
+    def fills_up(content: object, path: Path) -> None:
+        written.append(path)
+        if len(written) > 1:
+            raise OSError(28, "No space left on device", str(path))
+        assert content
+
+    monkeypatch.setattr(command, "write_json_file", fills_up)
+    path = tmp_path / "league.json"
+    line = f"--league random heuristic {FIRST} --deals 20 --json {path}"
+    assert command.main(line.split()) == command.FAILED
+    output = capsys.readouterr()
+    assert f"cannot write {path}: No space left on device; the pairings finished" in output.err
+    assert "2 of 3 pairings were played" in " ".join(output.out.split())
+
+
+def test_tables_are_whole_where_the_screen_is_narrow(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And where there is none: what is sent to a file has 80 columns."""
+    monkeypatch.setenv("COLUMNS", "40")
+    specs = ["random", "heuristic", FIRST, "python:league_agents:Again"]
+    assert command.main(["--league", *specs, "--deals", "20"]) == 0
+    text = capsys.readouterr().out
+    assert "…" not in text
+    for spec in specs:
+        assert text.count(spec) >= 2  # in the ratings and in the cross table
+    # One for each agent, and one for each of twelve cells.
+    assert len(re.findall(r"[+-]\d\.\d{3}", text)) >= 16
+    assert len(re.findall(r"\+- \d\.\d{3}", text)) >= 16
 
 
 @pytest.mark.parametrize(

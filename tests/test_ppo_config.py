@@ -93,6 +93,12 @@ def test_numbers_may_be_written_as_people_do(tmp_path: Path) -> None:
         ("gamma: 1\ngamma: 0.5", "'gamma' is given twice"),
         ("- gamma", "must hold 'name: value' lines"),
         ("gamma: [", "is not valid YAML"),
+        ("eval_deals: 0", "eval_deals=0: it must be 2 or more, or eval_interval 0"),
+        ("eval_deals: 10000001", "eval_deals=10000001: it must be at most 10000000"),
+        ("final_eval_deals: 10000001", "final_eval_deals=10000001: it must be at most"),
+        ("{a: 1}: 3", "the name of a setting is a text"),
+        ("gamma: 1" + "0" * 400, "gamma must be a number"),
+        ('run_dir: "a\\0b"', "must not hold the character 0"),
     ],
 )
 def test_wrong_settings_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:

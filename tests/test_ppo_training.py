@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from filelock import FileLock
 from rich.console import Console
 
 import train
@@ -34,7 +35,15 @@ from agents.ppo import (
 from agents.ppo import trainer as trainer_module
 from agents.ppo.checkpoint import read_checkpoint
 from agents.ppo.learner import Learner, Minibatch, choose_device
-from agents.ppo.trainer import Outcome, StopRequest, Trainer, check_new_run_dir, resumed_config
+from agents.ppo.logger import MetricsLog
+from agents.ppo.trainer import (
+    LOCK_FILE,
+    Outcome,
+    StopRequest,
+    Trainer,
+    check_new_run_dir,
+    resumed_config,
+)
 from schnapsen_env import engine
 from schnapsen_env.solver import solve
 
@@ -411,6 +420,89 @@ def test_an_existing_run_is_not_overwritten(
     text = capsys.readouterr().err
     assert f"exists and is not empty: continue it with --resume {run}" in text
     assert text.count("\n") == 1
+
+
+def test_two_processes_do_not_train_in_one_folder(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    first = start(run)
+    with pytest.raises(RunDirError, match="exists and is not empty"):
+        start(run)
+    first.run(until=512)
+    with FileLock(run / LOCK_FILE), pytest.raises(RunDirError, match="another process is training"):
+        Trainer.resume(run, resumed_config(run))
+    with FileLock(run / LOCK_FILE), pytest.raises(RunDirError, match="another process is training"):
+        first.run(until=1024)
+    # Whoever is done, or could not begin, gives the folder free.
+    second = Trainer.resume(run, resumed_config(run))
+    second.run(until=1024)
+    assert first.run(until=512) is Outcome.STOPPED
+
+
+def test_a_new_run_in_a_folder_that_somebody_is_just_taking(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    with FileLock(run / LOCK_FILE), pytest.raises(RunDirError, match="another process is training"):
+        start(run)
+    assert start(run).run(until=512) is Outcome.STOPPED
+
+
+def test_without_tensorboard_nothing_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "tensorboard", None)
+    monkeypatch.delitem(sys.modules, "torch.utils.tensorboard", raising=False)
+    line = ["--run-dir", str(tmp_path / "run"), "--total-timesteps", "512"]
+    assert train.main(line) == train.WRONG_COMMAND
+    assert "tensorboard" in capsys.readouterr().err
+    start(tmp_path / "run")  # the folder is free for the corrected command
+
+
+def test_a_damaged_checkpoint_comes_with_the_older_ones(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    start(run).run(until=2048)
+    newest = read_checkpoint(run)[0].timesteps
+    folder = run / "checkpoints" / f"step-{newest:012d}"
+    with pytest.raises(RunDirError, match="it is a checkpoint; give the folder of its run"):
+        resumed_config(folder)
+    (folder / "training.pt").write_bytes(b"cut")
+    older = folder.with_name("step-000000001024")
+    with pytest.raises(CheckpointError, match=rf"write its name into .*latest: {older.name}"):
+        resumed_config(run)
+    (run / "latest").write_text(older.name)
+    assert Trainer.resume(run, resumed_config(run)).learner.timesteps == 1024
+
+
+def test_going_on_leaves_a_whole_log_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk must not take the lines that are there."""
+    run = tmp_path / "run"
+    start(run, log_interval=1).run(until=1024)
+    before = (run / "metrics.jsonl").read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    MetricsLog(run, 1024, tensorboard=False).close()
+    assert (run / "metrics.jsonl").read_bytes() == before
+    with pytest.raises(OSError, match=r"metrics\.jsonl"):
+        MetricsLog(run, 512, tensorboard=False)
+    assert (run / "metrics.jsonl").read_bytes() == before
+    monkeypatch.undo()
+    # A byte that is no text spoils its line and no more.
+    (run / "metrics.jsonl").write_bytes(before + b'{"timesteps": 3\xff}\n')
+    MetricsLog(run, 1024, tensorboard=False).close()
+    assert (run / "metrics.jsonl").read_bytes() == before
+
+
+def test_too_little_memory_is_said(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def too_much(*_: object) -> None:
+        raise MemoryError("Unable to allocate 9 TiB")
+
+    monkeypatch.setattr(Trainer, "start", too_much)
+    assert train.main(["--run-dir", str(tmp_path / "run")]) == train.FAILED
+    assert "out of memory (Unable to allocate 9 TiB): lower num_envs" in capsys.readouterr().err
 
 
 def test_folders_that_cannot_be_used_are_named(

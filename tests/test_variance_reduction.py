@@ -44,6 +44,20 @@ class FirstLegal:
         return int(action_mask.argmax())
 
 
+class NotAtRandom(RandomOpponent):
+    """Inherits from the random player, and has a will of its own."""
+
+    def act(self, observation: npt.NDArray[np.float32], action_mask: npt.NDArray[np.int8]) -> int:
+        del observation
+        return int(action_mask.argmax())
+
+    def act_batch(
+        self, observations: npt.NDArray[np.float32], action_masks: npt.NDArray[np.int8]
+    ) -> npt.NDArray[np.int64]:
+        del observations
+        return action_masks.argmax(axis=1)
+
+
 @cache
 def watched(a: str, b: str, deals: int = DEALS) -> tuple[Plays, LuckWatcher]:
     contest = prepare(a, b, deals=deals, seed=11)
@@ -172,7 +186,7 @@ def test_two_equal_players_without_chance_have_no_luck_in_a_pair() -> None:
     plays, watcher = watched("heuristic", "heuristic", 200)
     assert (watcher.lucks == 0).all()
     reduction = reduce_variance(evaluate_plays(plays).pair_points, watcher)
-    assert reduction.game_points == (0, 0)
+    assert reduction.game_points.value == 0
     assert reduction.share_of_ci95 == 1
 
 
@@ -255,3 +269,20 @@ def test_table_and_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert set(reduction["lucks"]) == set(reduction["coefficients"]) == set(LUCK_NAMES)
     assert reduction["ci95"] == pytest.approx(reduction["share_of_ci95"] * figures["ci95"])
     assert f"{reduction['mean_game_points']:+.3f}" in capsys.readouterr().out
+
+
+def test_only_the_random_player_itself_acts_by_chance() -> None:
+    """Of a subclass nobody knows how it chooses: its actions are no luck."""
+    contest = prepare("heuristic", NotAtRandom(), deals=100, seed=3)
+    watcher = LuckWatcher(contest, playouts=2)
+    play(contest, watchers=[watcher])
+    assert np.all(watcher.lucks[:, LUCK_NAMES.index("actions")] == 0)
+    assert np.any(watcher.lucks != 0)
+    by_chance = LuckWatcher(prepare("heuristic", RandomOpponent(), deals=100, seed=3), playouts=2)
+    assert by_chance.chance == (False, True)
+
+
+def test_too_many_deals_for_own_playouts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "random heuristic --deals 100001 --variance-reduction --own-playouts"
+    assert command.main(line.split()) == command.WRONG_COMMAND
+    assert "too many for own playouts: play 100,000 or fewer" in capsys.readouterr().err

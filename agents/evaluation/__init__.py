@@ -15,7 +15,6 @@ from agents.evaluation.arena import (
     prepare,
 )
 from agents.evaluation.league import League, play_league, prepare_league, render_league
-from agents.evaluation.output import check_writable, write_json_file
 from agents.evaluation.regret import Regret
 from agents.evaluation.report import (
     Evaluation,
@@ -25,6 +24,7 @@ from agents.evaluation.report import (
     write_json,
 )
 from agents.evaluation.variance import Reduction
+from agents.files import check_writable, write_json_file
 from schnapsen_env.rules import Rules
 
 __all__ = [

@@ -22,6 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from agents.base import Actions, Agent, AgentError, as_agent, checked_answer, load, reset_agent
+from agents.limits import MOST_PAIRS
+from agents.options import first_line
 from schnapsen_env import engine
 from schnapsen_env.actions import EXCHANGE, NUM_ACTIONS, action_text
 from schnapsen_env.borrowed import borrowed
@@ -38,8 +40,6 @@ Ints = npt.NDArray[np.int64]
 EPISODES: Final = ("deal", "match")
 #: Pairs that are played at the same time; 4,096 pairs take some 40 MB.
 PAIRS_AT_ONCE: Final = 4096
-#: The most of one evaluation: the rows of their two deals, 12 numbers each, take 2 GB.
-MOST_PAIRS: Final = 10_000_000
 
 _MEMORY: Final = DEFAULT_LAYOUT.memory_code
 _SUITS: Final = DEFAULT_LAYOUT.suits_code
@@ -253,8 +253,12 @@ class Player:
         """Turn an error of the agent into an AgentError that says whose it is, and where."""
         try:
             yield
-        except Exception as error:
-            what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        except AgentError as error:  # it says what is wrong
+            raise AgentError(f"{self}: {error}") from error
+        except (Exception, SystemExit) as error:
+            what = type(error).__name__
+            if str(error):
+                what = f"{what}: {first_line(error)}"
             last = traceback.extract_tb(error.__traceback__)[-1]
             raise AgentError(
                 f"{self} has failed in {method} with {what} ({last.filename}, line {last.lineno})"

@@ -27,9 +27,10 @@ from agents.evaluation.report import Evaluation, evaluate_contest, versions
 from agents.evaluation.statistics import Mean, mean_interval
 from agents.evaluation.variance import check as check_variance_reduction
 from schnapsen_env.rules import Rules
+from schnapsen_env.solver import MOST_GAME_POINTS
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Group, RenderableType
     from rich.table import Table
 
 Floats = npt.NDArray[np.float64]
@@ -91,7 +92,7 @@ class League:
             if (entry.first, entry.second) == (agent, other):
                 return mean
             if (entry.second, entry.first) == (agent, other):
-                return Mean(-mean.value, mean.ci95)
+                return Mean(0.0 - mean.value, mean.ci95)  # 0 has no minus sign
         return None
 
     def field(self, agent: int) -> Mean | None:
@@ -101,7 +102,7 @@ class League:
             for entry in self.entries
             if agent in (entry.first, entry.second)
         ]
-        return mean_interval(np.mean(points, axis=0)) if points else None
+        return mean_interval(np.mean(points, axis=0), MOST_GAME_POINTS) if points else None
 
     def ratings(self, resamples: int = RESAMPLES) -> tuple[Rating, ...] | None:
         """The rating of each agent; None while the pairings played do not connect them all.
@@ -257,6 +258,7 @@ def prepare_league(
     deals: int = 2000,
     seed: int = 0,
     variance_reduction: bool = False,
+    own_playouts: bool = False,
 ) -> tuple[Contest, ...]:
     """Check the arguments and load the agents of every pairing; nothing is played yet.
 
@@ -278,7 +280,7 @@ def prepare_league(
         for a, b in itertools.combinations(specs, 2)
     )
     if variance_reduction:
-        check_variance_reduction(contests[0])
+        check_variance_reduction(contests[0], own_playouts=own_playouts)
     return contests
 
 
@@ -362,7 +364,7 @@ def by_rating(league: League, ratings: Sequence[Rating] | None) -> list[int]:
     return order if ratings is None else sorted(order, key=lambda agent: -ratings[agent].elo)
 
 
-def render_league(league: League, ratings: Sequence[Rating] | None) -> RenderableType:
+def render_league(league: League, ratings: Sequence[Rating] | None) -> Group:
     """The league for a rich console. Needs the library rich."""
     from rich.console import Group
     from rich.text import Text

@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from agents.evaluation.league import League, Rating, by_rating
-from agents.evaluation.output import check_writable, replace_file
+from agents.files import check_writable, replace_file
 
 #: What matplotlib is asked to write, by suffix.
 FORMATS: Final = (".png", ".svg", ".pdf")

@@ -13,26 +13,25 @@ import numpy.typing as npt
 
 import schnapsen_env
 from agents.evaluation.arena import PAIRS_AT_ONCE, Contest, Deals, Player, Plays, Watcher, play
-from agents.evaluation.output import write_json_file
 from agents.evaluation.regret import Regret, RegretWatcher
 from agents.evaluation.statistics import Mean, Rate, rate_interval, ratio_interval
 from agents.evaluation.variance import LuckWatcher, OwnLuckWatcher, Reduction, reduce_variance
+from agents.files import write_json_file
 from schnapsen_env.observation import LAYOUT_VERSION
 from schnapsen_env.position import EndReason
 from schnapsen_env.rules import Rules
+from schnapsen_env.solver import MOST_GAME_POINTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rich.console import RenderableType
+    from rich.console import Group
     from rich.table import Table
 
 Floats = npt.NDArray[np.float64]
 
 #: Raised whenever a key of the JSON changes its meaning.
 FORMAT_VERSION: Final = 1
-#: The most game points that a deal is worth.
-_MOST: Final = 3
 
 
 @dataclass(frozen=True)
@@ -229,7 +228,7 @@ def evaluate_plays(plays: Plays) -> Evaluation:
     if win_rate is None:
         raise ValueError("nothing was played")
     points, number = np.unique(deals.game_points, return_counts=True)
-    histogram = dict.fromkeys(range(-_MOST, _MOST + 1), 0)
+    histogram = dict.fromkeys(range(-MOST_GAME_POINTS, MOST_GAME_POINTS + 1), 0)
     histogram |= dict(zip(points.tolist(), number.tolist(), strict=True))
     reasons = np.bincount(deals.end_reason, minlength=len(EndReason)).tolist()
     return Evaluation(
@@ -239,7 +238,7 @@ def evaluate_plays(plays: Plays) -> Evaluation:
         deals=contest.pairs,
         deals_played=len(deals.pair),
         seed=contest.seed,
-        game_points=ratio_interval(counts.of(deals.game_points), counts.of_all),
+        game_points=ratio_interval(counts.of(deals.game_points), counts.of_all, MOST_GAME_POINTS),
         win_rate=win_rate,
         habits=(_habits(deals, counts, 0), _habits(deals, counts, 1)),
         histogram=histogram,
@@ -311,7 +310,7 @@ def write_json(evaluation: Evaluation, path: Path) -> None:
 # ------------------------------------------------------------------------------------ the table
 
 
-def render(evaluation: Evaluation) -> RenderableType:
+def render(evaluation: Evaluation) -> Group:
     """The evaluation for a rich console. Needs the library rich."""
     from rich.console import Group
     from rich.text import Text

@@ -34,11 +34,17 @@ class Rate(NamedTuple):
     high: float
 
 
-def mean_interval(values: npt.ArrayLike) -> Mean:
+def mean_interval(values: npt.ArrayLike, most: float = 0.0) -> Mean:
     """The mean of ``values`` (``float[n]``) with the half width ``1.96 * s / sqrt(n)``.
 
     ``s`` is the sample standard deviation with ``n - 1``. This is the interval of the normal
     approximation, for instance in Wasserman, "All of Statistics" (2004), section 6.3.2.
+
+    Args:
+        values: one for each pair.
+        most: the largest absolute value that is possible, if the interval is to have a width where
+            all values are alike. It then allows for other values, as far away as can be, in the
+            share of :func:`unseen_share`.
 
     Raises:
         ValueError: fewer than two values.
@@ -46,16 +52,31 @@ def mean_interval(values: npt.ArrayLike) -> Mean:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"an interval needs two values or more, not shape {array.shape}")
-    return Mean(float(array.mean()), Z95 * float(array.std(ddof=1)) / math.sqrt(array.size))
+    mean = float(array.mean())
+    if most and np.ptp(array) == 0:
+        return Mean(mean, unseen_share(array.size) * (most + abs(mean)))
+    return Mean(mean, Z95 * float(array.std(ddof=1)) / math.sqrt(array.size))
 
 
-def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Mean:
+def unseen_share(trials: float) -> float:
+    """What share at most, with 95 % confidence, has a property that none of ``trials`` had."""
+    return wilson_interval(0.0, trials).high
+
+
+def ratio_interval(
+    numerators: npt.ArrayLike, denominators: npt.ArrayLike, most: float = 0.0
+) -> Mean:
     """``sum(numerators) / sum(denominators)`` with a 95 % half width; both ``float[n]``.
 
     For figures per deal where pairs hold different numbers of deals, as matches do. The variance is
     the one of the ratio estimator in Cochran, "Sampling Techniques" (3rd ed. 1977), section 6.4,
     without the correction for a finite population. With equal denominators this is
     :func:`mean_interval` of the quotients.
+
+    Args:
+        numerators: of each pair.
+        denominators: of each pair.
+        most: the largest absolute quotient that is possible, as in :func:`mean_interval`.
 
     Raises:
         ValueError: different shapes, fewer than two pairs, or denominators that sum to 0.
@@ -67,7 +88,9 @@ def ratio_interval(numerators: npt.ArrayLike, denominators: npt.ArrayLike) -> Me
     if bottom.sum() == 0:
         raise ValueError("the denominators sum to 0")
     ratio = float(top.sum() / bottom.sum())
-    return Mean(ratio, mean_interval((top - ratio * bottom) / bottom.mean()).ci95)
+    # A pair that differs does so by a ratio of up to `most`, and not by one around 0.
+    residuals = (top - ratio * bottom) / bottom.mean()
+    return Mean(ratio, mean_interval(residuals, most and most + abs(ratio)).ci95)
 
 
 def wilson_interval(share: float, trials: float) -> Rate:
@@ -104,8 +127,9 @@ def rate_interval(
         trials: of each pair, 0 allowed.
         paired: the plays of a pair balance each other by design, as wins with swapped seats do.
             Then the effective number may be larger than the real one, from 30 pairs on: a few that
-            happen to balance are no certainty. It is not for rare events: one success and one
-            failure in a single pair would look like certainty.
+            happen to balance say little. Where all pairs balance, as many as :func:`unseen_share`
+            allows may still not. It is not for rare events: one success and one failure in a
+            single pair would look like certainty.
 
     Raises:
         ValueError: different shapes or fewer than two pairs.
@@ -120,4 +144,7 @@ def rate_interval(
     effective = share * (1 - share) / error**2 if error > 0 else math.inf
     if not paired or np.size(trials) < _FEW_PAIRS:
         effective = min(effective, total)
-    return Rate(share, share, share) if math.isinf(effective) else wilson_interval(share, effective)
+    if math.isinf(effective):
+        unseen = unseen_share(np.size(trials))
+        return Rate(share, share * (1 - unseen), share + (1 - share) * unseen)
+    return wilson_interval(share, effective)

@@ -26,6 +26,8 @@ are independent of the luck that they are multiplied with, and the estimate stay
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -35,12 +37,13 @@ import numpy.typing as npt
 from agents.evaluation.arena import Contest, Ints, Player, Table, ask
 from agents.evaluation.statistics import Mean, mean_interval
 from schnapsen_env import engine
-from schnapsen_env.cards import ALL_CARDS
+from schnapsen_env.cards import ALL_CARDS, TALON_SIZE
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.engine import record as r
 from schnapsen_env.heuristic import heuristic_action
 from schnapsen_env.opponents import RandomOpponent
 from schnapsen_env.sampling import lay_talon
+from schnapsen_env.solver import MOST_GAME_POINTS
 from schnapsen_env.view import PERFECT, bit, view
 
 Floats = npt.NDArray[np.float64]
@@ -56,6 +59,8 @@ _AT_ONCE: Final = 65_536
 FOLDS: Final = 10
 #: Fewer pairs make the coefficients worthless.
 FEWEST_PAIRS: Final = 100
+#: More pairs than these would take over 1.5 GB until the playouts of :class:`OwnLuckWatcher`.
+MOST_OWN_PAIRS: Final = 100_000
 
 #: Regressors: the luck of the four draws that leave something to chance (at the fifth one card lies
 #: face down), and of the random agent's actions.
@@ -64,9 +69,8 @@ _ACTIONS: Final = DRAWS
 _NUM_LUCKS: Final = DRAWS + 1
 LUCK_NAMES: Final = ("draw_1", "draw_2", "draw_3", "draw_4", "actions")
 
-#: Face-down cards before the first draw.
-_TALON: Final = 9
-_CHOOSE: Final = -1
+#: The first action of a playout that leaves it to the player to move.
+_OPEN: Final = -1
 
 
 @compiled
@@ -108,7 +112,7 @@ def begin_playout(
     work[r.RANDOM] = stream
     if record[r.FACE_DOWN] > 1 and not engine.is_over(record):
         lay_talon(work, cards, record[r.TURNED_UP], record[r.FACE_DOWN])
-    if action != _CHOOSE:
+    if action != _OPEN:
         engine.step(work, codes, action)
 
 
@@ -181,11 +185,11 @@ def _add_lucks(
         sides = (seat_of_a, chance_a, chance_b)
         of_action = value(record, codes, action, *sides, playouts, stream, work)
         if chooses_by_chance:
-            before = value(record, codes, _CHOOSE, *sides, playouts, stream, work)
+            before = value(record, codes, _OPEN, *sides, playouts, stream, work)
             lucks[pair, _ACTIONS] += (of_action - before) / 2
         if draws:
-            of_draw = value(after, codes, _CHOOSE, *sides, playouts, stream, work)
-            lucks[pair, (_TALON - face_down) // 2] += (of_draw - of_action) / 2
+            of_draw = value(after, codes, _OPEN, *sides, playouts, stream, work)
+            lucks[pair, (TALON_SIZE - face_down) // 2] += (of_draw - of_action) / 2
 
 
 class LuckWatcher:
@@ -198,7 +202,8 @@ class LuckWatcher:
     def __init__(self, contest: Contest, playouts: int = PLAYOUTS) -> None:
         check(contest)
         self.contest = contest
-        self.chance = tuple(isinstance(agent, RandomOpponent) for agent in contest.agents)
+        # Of a subclass nobody knows how it chooses.
+        self.chance = tuple(type(agent) is RandomOpponent for agent in contest.agents)
         self.playouts = playouts
         #: ``float64[n, 5]``: mean luck of A in the two plays of each pair, by :data:`LUCK_NAMES`.
         self.lucks: Floats = np.zeros((contest.pairs, _NUM_LUCKS))
@@ -234,15 +239,19 @@ class _Events:
     """Chance events, a row each: where they happened, and the position to play on from."""
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Ints, ...]] = []
+        self._parts: deque[tuple[Ints, ...]] = deque()
 
     def add(self, *columns: Ints) -> None:
         """Records, first actions (or -1), streams, seats of A, pairs, lucks, and signs."""
         self._parts.append(columns)
 
-    def columns(self) -> tuple[Ints, ...]:
-        """Everything added, column by column."""
-        return tuple(np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+    def take(self, size: int) -> Generator[tuple[Ints, ...]]:
+        """Hand everything over, column by column, some ``size`` rows at a time, and forget it."""
+        while self._parts:
+            parts: list[tuple[Ints, ...]] = []
+            while self._parts and sum(len(part[0]) for part in parts) < size:
+                parts.append(self._parts.popleft())
+            yield tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
 
 
 @compiled
@@ -276,9 +285,14 @@ class OwnLuckWatcher(LuckWatcher):
 
     They tell the luck far better than the heuristic player does, and take as long as
     :data:`OWN_PLAYOUTS` times some four deals.
+
+    Raises:
+        ValueError: the contest is of matches, too short, or too long: until the end, when the
+            agents are free, some 15 kB are kept of each pair.
     """
 
     def __init__(self, contest: Contest, playouts: int = OWN_PLAYOUTS) -> None:
+        check(contest, own_playouts=True)
         super().__init__(contest, playouts)
         self._events = _Events()
 
@@ -292,8 +306,8 @@ class OwnLuckWatcher(LuckWatcher):
         draws = (after[:, r.FACE_DOWN] != face_down) & (face_down > 1)
         pairs, seats = table.pairs[rows], table.seats_of_a[rows]
         streams = self._streams[pairs, before[:, r.NUM_TAKEN]]
-        of_draw = (_TALON - face_down) // 2
-        nothing = np.full(len(rows), _CHOOSE, dtype=np.int64)
+        of_draw = (TALON_SIZE - face_down) // 2
+        nothing = np.full(len(rows), _OPEN, dtype=np.int64)
 
         def add(records: Ints, first: Ints, lucks: Ints, sign: int, which: Any) -> None:
             signs = np.full(len(rows), sign, dtype=np.int64)
@@ -318,13 +332,13 @@ class OwnLuckWatcher(LuckWatcher):
         seeds = np.random.SeedSequence(contest.seed).generate_state(4)[2:]
         for player, seed in zip(players, seeds, strict=True):
             player.reset(int(seed))
-        columns = self._events.columns()
         step = max(1, _AT_ONCE // self.playouts)
-        for first in range(0, len(columns[0]), step):
-            part = tuple(column[first : first + step] for column in columns)
-            records, actions, streams, seats, pairs, lucks, signs = part
-            values = self._play(players, records, actions, streams, seats)
-            np.add.at(self.lucks, (pairs, lucks), signs * values / 2)
+        for part in self._events.take(step):
+            for first in range(0, len(part[0]), step):
+                rows = (column[first : first + step] for column in part)
+                records, actions, streams, seats, pairs, lucks, signs = rows
+                values = self._play(players, records, actions, streams, seats)
+                np.add.at(self.lucks, (pairs, lucks), signs * values / 2)
 
     def _play(
         self, players: tuple[Player, ...], sources: Ints, actions: Ints, streams: Ints, seats: Ints
@@ -347,12 +361,20 @@ class OwnLuckWatcher(LuckWatcher):
         return results.reshape(len(sources), number).mean(axis=1)
 
 
-def check(contest: Contest) -> None:
+def check(contest: Contest, *, own_playouts: bool = False) -> None:
     """Find out whether the luck of a contest can be measured.
 
+    Args:
+        contest: what is to be played.
+        own_playouts: whether by an :class:`OwnLuckWatcher`.
+
     Raises:
-        ValueError: it is of matches, or too short.
+        ValueError: it is of matches, too short, or too long.
     """
+    if own_playouts and contest.pairs > MOST_OWN_PAIRS:
+        raise ValueError(
+            f"deals={contest.pairs} is too many for own playouts: play {MOST_OWN_PAIRS:,} or fewer"
+        )
     if contest.episode != "deal":
         raise ValueError("variance reduction works on single deals: use episode 'deal'")
     if contest.pairs < FEWEST_PAIRS:
@@ -419,7 +441,8 @@ def without_luck(points: npt.ArrayLike, lucks: npt.ArrayLike) -> tuple[Floats, F
 def reduce_variance(points: npt.ArrayLike, watcher: LuckWatcher) -> Reduction:
     """The figures without luck; ``points`` are A's mean game points of each pair, ``float[n]``."""
     cleaned, coefficients = without_luck(points, watcher.lucks)
-    plain, reduced = mean_interval(points), mean_interval(cleaned)
+    plain = mean_interval(points, MOST_GAME_POINTS)
+    reduced = mean_interval(cleaned, MOST_GAME_POINTS)
     means = coefficients.mean(axis=0).tolist()
     return Reduction(
         game_points=reduced,

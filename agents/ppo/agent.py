@@ -195,7 +195,7 @@ class PPOAgent:
         out = np.empty(len(inputs), dtype=np.int64)
         choose_actions(inputs, masks, self._suits_code, self._matrices, self._biases, noise, out)
         if len(out) and out.min() < 0:
-            raise ValueError(f"the mask of position {int(out.argmin())} allows no action")
+            require_legal(masks)
         return out
 
     def evaluate(

@@ -23,7 +23,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 import pickle
 import shutil
 from dataclasses import asdict, dataclass, fields
@@ -37,6 +36,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_safetensors
 from safetensors.numpy import save as save_safetensors
 
+from agents.files import replace_text, write_to_disk
 from agents.options import first_line
 from agents.ppo.errors import CheckpointError
 from schnapsen_env import __version__
@@ -113,13 +113,13 @@ def save_checkpoint(
     training_blob = buffer.getvalue()
     hashes = {"weights_sha256": _sha256(weights_blob), "training_sha256": _sha256(training_blob)}
     values = asdict(info) | hashes
-    _write_to_disk(unfinished / WEIGHTS_FILE, weights_blob)
-    _write_to_disk(unfinished / TRAINING_FILE, training_blob)
-    _write_to_disk(unfinished / INFO_FILE, json.dumps(values, indent=2).encode())
+    write_to_disk(unfinished / WEIGHTS_FILE, weights_blob)
+    write_to_disk(unfinished / TRAINING_FILE, training_blob)
+    write_to_disk(unfinished / INFO_FILE, json.dumps(values, indent=2).encode())
     if folder.exists():  # left by a run that was interrupted and then resumed from further back
         shutil.rmtree(folder)
     unfinished.rename(folder)
-    replace_file(run_dir / LATEST_FILE, f"{folder.name}\n")
+    replace_text(run_dir / LATEST_FILE, f"{folder.name}\n")
     if keep:
         for old in sorted(folder.parent.glob("step-*"))[:-keep]:
             if old != folder:
@@ -129,20 +129,6 @@ def save_checkpoint(
 
 def _sha256(blob: bytes) -> str:
     return hashlib.sha256(blob).hexdigest()
-
-
-def _write_to_disk(path: Path, content: bytes) -> None:
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def replace_file(path: Path, text: str) -> None:
-    """Write ``text`` so that ``path`` holds either the old content or all of the new."""
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    _write_to_disk(unfinished, text.encode())
-    unfinished.replace(path)
 
 
 # ------------------------------------------------------------------------------------- reading

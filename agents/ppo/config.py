@@ -16,7 +16,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from agents.options import MOST_THREADS
+from agents.files import replace_text
+from agents.limits import MOST_PAIRS, MOST_THREADS
 from agents.ppo.errors import ConfigError
 from schnapsen_env.rules import resolve_rules
 
@@ -161,6 +162,7 @@ class Config:
             self._require(name, bool(sizes), "needs one layer or more")
             widths = all(0 < width <= _WIDEST for width in sizes)
             self._require(name, widths, f"needs widths from 1 to {_WIDEST}")
+        self._require("run_dir", "\0" not in self.run_dir, "must not hold the character 0")
         if isinstance(self.opponents, str):
             raise ConfigError(f"opponents={self.opponents!r}: it must be a list of texts")
         rows, kinds = round(self.opponent_share * self.num_envs), len(self.opponents)
@@ -171,8 +173,11 @@ class Config:
             "one a seat",
         )
         self._require("target_kl", self.target_kl is None or self.target_kl > 0, "must be positive")
-        self._require("eval_deals", self.eval_deals != 1, "must be 2 or more for an interval")
+        enough = self.eval_deals >= 2 or self.eval_interval == 0
+        self._require("eval_deals", enough, "must be 2 or more, or eval_interval 0")
         self._require("final_eval_deals", self.final_eval_deals != 1, "must be 0, or 2 or more")
+        for name in ("eval_deals", "final_eval_deals"):
+            self._require(name, getattr(self, name) <= MOST_PAIRS, f"must be at most {MOST_PAIRS}")
         fits = self.minibatch_size <= self.batch_size and self.batch_size % self.minibatch_size == 0
         self._require(
             "minibatch_size",
@@ -293,7 +298,7 @@ def write_config(config: Config, path: Path) -> None:
     """Write the configuration as YAML that :func:`read_config` reads."""
     import yaml
 
-    path.write_text(yaml.safe_dump(config_to_dict(config), sort_keys=False), encoding="utf-8")
+    replace_text(path, yaml.safe_dump(config_to_dict(config), sort_keys=False))
 
 
 def _yaml_loader() -> Any:
@@ -306,6 +311,10 @@ def _yaml_loader() -> Any:
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:
             seen: set[str] = set()
             for key, _ in node.value:
+                if not isinstance(key.value, str):
+                    raise yaml.constructor.ConstructorError(
+                        None, None, "the name of a setting is a text", key.start_mark
+                    )
                 if key.value in seen:
                     raise yaml.constructor.ConstructorError(
                         None, None, f"{key.value!r} is given twice", key.start_mark
@@ -334,11 +343,19 @@ def _convert(value: Any, hint: Any) -> Any:
             items = cast("Sequence[Any]", value)
             return tuple(_convert(item, arguments[0]) for item in items)
     elif hint is float:
-        if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        if isinstance(value, int | float) and not isinstance(value, bool) and _fits(value):
             return float(value)
     elif type(value) is hint:
         return value
     raise TypeError
+
+
+def _fits(value: float) -> bool:
+    """Whether a number is finite as a float."""
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of some hundred digits
+        return False
 
 
 def _type_text(hint: Any) -> str:

@@ -434,7 +434,10 @@ def _metrics(
         for name in history[0]
     }
     returns, values = returns[learnt], rollout.values[:-1][learnt]
-    metrics["losses/explained_variance"] = 1.0 - ((returns - values).var() / returns.var()).item()
+    spread = returns.var().item()
+    # Where all returns are alike, there is nothing to foresee.
+    foreseen = 1.0 - (returns - values).var().item() / spread if spread else 0.0
+    metrics["losses/explained_variance"] = foreseen
     metrics["charts/learnt_share"] = learnt.float().mean().item()
     return metrics | {f"charts/{name}": value for name, value in vars(now).items()}
 

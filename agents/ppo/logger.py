@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import time
 from collections.abc import Mapping
@@ -10,6 +11,8 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from agents.files import replace_text
 
 METRICS_FILE: Final = "metrics.jsonl"
 TENSORBOARD_DIR: Final = "tensorboard"
@@ -32,9 +35,11 @@ class MetricsLog:
     def __init__(self, run_dir: Path, timesteps: int, tensorboard: bool) -> None:
         path = run_dir / METRICS_FILE
         if path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines()
+            before = path.read_text(encoding="utf-8", errors="replace")
+            lines = before.splitlines()
             kept = "".join(f"{line}\n" for line in lines if _steps(line) <= timesteps)
-            path.write_text(kept, encoding="utf-8")
+            if kept != before:
+                replace_text(path, kept)
         self._file = path.open("a", encoding="utf-8")
         self._tensorboard: Any = None
         if tensorboard:
@@ -57,6 +62,15 @@ class MetricsLog:
         self._file.close()
         if self._tensorboard is not None:
             self._tensorboard.close()
+
+
+def check_tensorboard() -> None:
+    """Find out before the training whether TensorBoard is there.
+
+    Raises:
+        ModuleNotFoundError: it is not installed.
+    """
+    importlib.import_module("torch.utils.tensorboard")
 
 
 def _steps(line: str) -> float:

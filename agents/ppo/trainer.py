@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import json
 import shutil
 import signal
 import time
@@ -18,19 +17,21 @@ from typing import Any, Final
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 from rich.console import Console
 
 from agents.base import AgentError
 from agents.evaluation import evaluate
+from agents.files import write_json_file
 from agents.ppo.agent import PPOAgent
 from agents.ppo.checkpoint import (
     CHECKPOINTS_DIR,
+    INFO_FILE,
     LATEST_FILE,
     CheckpointInfo,
     find_checkpoint,
     read_checkpoint,
     read_training,
-    replace_file,
     save_checkpoint,
 )
 from agents.ppo.config import (
@@ -43,7 +44,7 @@ from agents.ppo.config import (
 )
 from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError, RunDirError
 from agents.ppo.learner import Learner
-from agents.ppo.logger import MetricsLog, Screen
+from agents.ppo.logger import MetricsLog, Screen, check_tensorboard
 from agents.ppo.watching import OPPONENTS, watch
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
@@ -53,6 +54,8 @@ from schnapsen_env.rules import resolve_rules
 
 CONFIG_FILE: Final = "config.yaml"
 EVALUATION_FILE: Final = "evaluation.json"
+#: Locked while somebody trains in the folder.
+LOCK_FILE: Final = ".lock"
 
 #: Beyond the checkpoints: logs, TensorBoard files, the evaluation.
 _ROOM_FOR_LOGS: Final = 50 * 2**20
@@ -100,17 +103,37 @@ def stop_on_signal() -> Generator[StopRequest]:
             signal.signal(number, before[number])
 
 
+def lock_run_dir(run_dir: Path) -> FileLock:
+    """Keep every other process from training in a folder, until the lock is released.
+
+    Raises:
+        RunDirError: another process trains there, or the folder cannot be made or written to.
+    """
+    try:
+        run_dir.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(run_dir / LOCK_FILE, timeout=0)
+        lock.acquire()
+    except Timeout as error:
+        raise RunDirError(
+            f"run_dir {run_dir}: another process is training there; wait for it, or choose another "
+            "--run-dir"
+        ) from error
+    except OSError as error:
+        raise RunDirError(f"cannot write to run_dir {run_dir}: {error.strerror}") from error
+    return lock
+
+
 def check_new_run_dir(config: Config) -> Path:
-    """Make the folder of a new run, and see that it can hold the run.
+    """See that the folder of a new run can hold the run.
 
     Raises:
         RunDirError: it holds something already, cannot be made or written to, or the disk is full.
     """
     run_dir = Path(config.run_dir)
-    if run_dir.exists() and (not run_dir.is_dir() or any(run_dir.iterdir())):
-        advice = "choose another --run-dir"
+    if run_dir.exists() and (not run_dir.is_dir() or _holds_something(run_dir)):
+        advice = "choose another --run-dir, or delete it"
         if (run_dir / LATEST_FILE).exists():
-            advice = f"continue it with --resume {run_dir}, or {advice}"
+            advice = f"continue it with --resume {run_dir}, or choose another --run-dir"
         raise RunDirError(f"run_dir {run_dir} exists and is not empty: {advice}")
     probe = run_dir / ".probe"
     try:
@@ -127,6 +150,11 @@ def check_new_run_dir(config: Config) -> Path:
             f"{needed / 2**20:,.0f} MB"
         )
     return run_dir
+
+
+def _holds_something(run_dir: Path) -> bool:
+    """Whether there is anything in a folder beside the lock of an earlier try."""
+    return any(path.name != LOCK_FILE for path in run_dir.iterdir())
 
 
 def _bytes_needed(config: Config) -> int:
@@ -154,6 +182,15 @@ def _weights_of(*sizes: int) -> int:
     return sum((before + 1) * after for before, after in pairwise(sizes))
 
 
+@contextmanager
+def _released_on_failure(lock: FileLock) -> Generator[None]:
+    try:
+        yield
+    except BaseException:
+        lock.release()
+        raise
+
+
 @dataclass
 class Trainer:
     """One run in progress. Made by :meth:`start` or :meth:`resume`.
@@ -162,6 +199,7 @@ class Trainer:
         config: the settings in effect.
         run_dir: its folder.
         learner: what learns.
+        lock: keeps other processes out of the folder, until :meth:`run` ends.
         seconds: processor time that earlier sessions of the run took.
         saved_at: decisions at the newest checkpoint, or -1.
     """
@@ -169,6 +207,7 @@ class Trainer:
     config: Config
     run_dir: Path
     learner: Learner
+    lock: FileLock
     seconds: float = 0.0
     saved_at: int = -1
     console: Console = field(default_factory=lambda: Console(stderr=True))
@@ -187,12 +226,19 @@ class Trainer:
         Raises:
             RunDirError: its folder cannot be used.
             ConfigError: the device, an opponent or the initial weights are not there.
+            ModuleNotFoundError: TensorBoard is wanted and not installed.
         """
-        run_dir = check_new_run_dir(config)
-        # First what may be refused, so that the folder is still free for the corrected command.
-        learner = Learner(config)
-        write_config(config, run_dir / CONFIG_FILE)
-        return cls(config, run_dir, learner)
+        check_new_run_dir(config)
+        lock = lock_run_dir(Path(config.run_dir))
+        with _released_on_failure(lock):
+            # Again, since another process may have been there in between.
+            run_dir = check_new_run_dir(config)
+            # First what may be refused, so that the folder is still free for the corrected command.
+            if config.tensorboard:
+                check_tensorboard()
+            learner = Learner(config)
+            write_config(config, run_dir / CONFIG_FILE)
+        return cls(config, run_dir, learner, lock)
 
     @classmethod
     def resume(cls, run_dir: Path, config: Config) -> Trainer:
@@ -205,21 +251,24 @@ class Trainer:
         Raises:
             CheckpointError: there is no checkpoint, or it is damaged.
             ConfigError: a setting is changed that cannot be.
+            RunDirError: another process trains there.
         """
-        folder = find_checkpoint(run_dir)
-        info, weights = read_checkpoint(folder)
-        check_changes(config_from_dict(info.config, str(folder)), config)
-        state = read_training(folder)
-        learner = Learner(config, fresh=False)
-        try:
-            learner.restore(
-                {name: torch.as_tensor(array) for name, array in weights.items()}, state
-            )
-            seconds = float(state["seconds"])
-        except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{folder} cannot be continued: {error}") from error
-        write_config(config, run_dir / CONFIG_FILE)
-        return cls(config, run_dir, learner, seconds, learner.timesteps)
+        lock = lock_run_dir(run_dir)
+        with _released_on_failure(lock):
+            folder = find_checkpoint(run_dir)
+            info, weights = read_checkpoint(folder)
+            check_changes(config_from_dict(info.config, str(folder)), config)
+            state = read_training(folder)
+            learner = Learner(config, fresh=False)
+            try:
+                learner.restore(
+                    {name: torch.as_tensor(array) for name, array in weights.items()}, state
+                )
+                seconds = float(state["seconds"])
+            except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+                raise CheckpointError(f"{folder} cannot be continued: {error}") from error
+            write_config(config, run_dir / CONFIG_FILE)
+        return cls(config, run_dir, learner, lock, seconds, learner.timesteps)
 
     def say(self, text: str) -> None:
         """Print a line, without breaking it: paths and commands are to be copied."""
@@ -238,10 +287,13 @@ class Trainer:
             NonFiniteLossError: training has failed; the message names the last good checkpoint.
             AgentError: an opponent has failed; likewise.
             OSError: the disk is full or gone; likewise.
+            RunDirError: another process trains in the folder by now.
         """
         learner, config = self.learner, self.config
-        log = MetricsLog(self.run_dir, learner.timesteps, config.tensorboard)
+        if not self.lock.is_locked:
+            self.lock = lock_run_dir(self.run_dir)
         total = config.num_iterations * config.batch_size
+        log = MetricsLog(self.run_dir, learner.timesteps, config.tensorboard)
         try:
             with Screen(self.console, total, learner.timesteps) as screen:
                 while learner.iteration < config.num_iterations:
@@ -266,6 +318,7 @@ class Trainer:
             ) from error
         finally:
             log.close()
+            self.lock.release()
         done = learner.iteration >= config.num_iterations
         return Outcome.FINISHED if done else Outcome.STOPPED
 
@@ -356,7 +409,7 @@ class Trainer:
             "cpu_seconds": self._cpu_seconds(),
             "opponents": results,
         }
-        replace_file(self.run_dir / EVALUATION_FILE, json.dumps(summary, indent=2) + "\n")
+        write_json_file(summary, self.run_dir / EVALUATION_FILE)
         return summary
 
 
@@ -373,11 +426,31 @@ def resumed_config(run_dir: Path) -> Config:
     """
     if not run_dir.is_dir():
         raise RunDirError(f"cannot resume {run_dir}: there is no such folder")
+    if (run_dir / INFO_FILE).is_file():
+        raise RunDirError(
+            f"cannot resume {run_dir}: it is a checkpoint; give the folder of its run, which goes "
+            f"on from the checkpoint that its file {LATEST_FILE!r} names"
+        )
     if not (run_dir / CHECKPOINTS_DIR).is_dir():
         raise RunDirError(f"cannot resume {run_dir}: the run has no checkpoint; begin it anew")
-    folder = find_checkpoint(run_dir)
-    info, _ = read_checkpoint(folder)
+    try:
+        folder = find_checkpoint(run_dir)
+        info, _ = read_checkpoint(folder)
+        read_training(folder)
+    except CheckpointError as error:
+        raise CheckpointError(f"{error}{_older_checkpoints(run_dir)}") from error
     return replace(config_from_dict(info.config, str(folder)), run_dir=str(run_dir))
+
+
+def _older_checkpoints(run_dir: Path) -> str:
+    """What can be done about a damaged checkpoint, if there are others."""
+    names = sorted(path.parent.name for path in run_dir.glob(f"{CHECKPOINTS_DIR}/*/{INFO_FILE}"))
+    if len(names) < 2:
+        return ""
+    return (
+        f"; to go on from another one, write its name into {run_dir / LATEST_FILE}: "
+        f"{', '.join(names)}"
+    )
 
 
 def check_changes(before: Config, after: Config) -> None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from agents.base import ActionMask, Actions, Observation
 from agents.inputs import checked_inputs
-from agents.options import MOST_THREADS
+from agents.limits import MOST_THREADS
 from schnapsen_env.imagined import NO_SUCH_DEAL, NOTHING_LEGAL
 from schnapsen_env.integers import as_integer
 from schnapsen_env.rules import Rules, resolve_rules
