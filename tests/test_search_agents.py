@@ -16,12 +16,15 @@ import agents
 from agents.endgame import ExactEndgame
 from agents.search import ISMCTSAgent, PIMCAgent, RdeepAgent
 from agents.search.base import SearchAgent
+from agents.search.ismcts import best_child, grow_tree
 from schnapsen_env import RULES, Layout, Position, Rules, engine
 from schnapsen_env.actions import CLAIM, CLOSE, NUM_ACTIONS, parse_action
+from schnapsen_env.cards import NUM_CARDS
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import observe
 from schnapsen_env.sampling import redeal
-from schnapsen_env.solver import solve
+from schnapsen_env.solver import new_workspace, solve
+from schnapsen_env.view import PERFECT, view
 from tests.random_play import running
 
 SPECS = (
@@ -239,6 +242,48 @@ def test_ismcts_finds_a_win_two_tricks_deep() -> None:
         PIMCAgent("pagat_auto", worlds=20),
     ):
         assert agent.act_batch(*see(names))[0] == parse_action("AH")
+
+
+def test_ismcts_visits_the_child_of_the_best_score_by_hand() -> None:
+    # Columns: first child, next, action, available, visits, game points of who took the action.
+    tree = np.array(
+        [
+            [1, 0, 0, 0, 6, 0],
+            [0, 2, 4, 9, 4, 6],
+            [0, 3, 7, 9, 2, 0],
+            [0, 0, 9, 1, 1, 3],
+        ]
+    )
+    # Actions 4 and 7 can be had, 9 cannot, and 11 was never tried.
+    wanted = 1 << 4 | 1 << 7 | 1 << 11
+    # Means 6 / 24 + 1/2 = 0.75 and 0.5; with c = 0.1 and 10 chances to take them the scores are
+    # 0.75 + 0.1 sqrt(ln 10 / 4) = 0.826 and 0.5 + 0.1 sqrt(ln 10 / 2) = 0.607.
+    assert best_child(tree, 0, wanted, 0.1) == (1, 1 << 11)
+    assert tree[1:, 3].tolist() == [10, 10, 1]
+    # With c = 2: 0.75 + 2 sqrt(ln 11 / 4) = 2.299 and 0.5 + 2 sqrt(ln 11 / 2) = 2.690.
+    assert best_child(tree, 0, wanted, 2.0) == (2, 1 << 11)
+
+
+def test_ismcts_counts_what_an_action_brings_to_who_took_it() -> None:
+    """What comes to a node's player from below is what the other player loses there."""
+    rules, iterations = RULES["pagat_auto"], 400
+    tree = np.zeros((iterations + 1, 6), dtype=np.int64)
+    record = engine.record_of(Position.from_dict(MARRIAGE), rules)
+    seen_by = view(record, rules.codes(), 0, PERFECT)
+    grow_tree(seen_by, rules.codes(), 77, iterations, 1, 0.7, tree, new_workspace(10))
+    child, checked = tree[0, 0], 0
+    while child:
+        below, visits, total = tree[child, 0], 0, 0
+        while below:
+            visits, total = visits + tree[below, 4], total + tree[below, 5]
+            below = tree[below, 1]
+        if tree[child, 2] < NUM_CARDS and visits:  # a card: the other player replies
+            # The first visit ended at the node itself, with at most three game points.
+            assert visits == tree[child, 4] - 1
+            assert abs(tree[child, 5] + total) <= 3
+            checked += abs(total) > 20
+        child = tree[child, 1]
+    assert checked  # with the wrong sign the sum would be twice the total
 
 
 def test_rdeep_does_not_close_and_prefers_points() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -26,6 +27,7 @@ from schnapsen_env.solver import (
     solve_record,
 )
 from schnapsen_env.vector import SchnapsenVectorEnv
+from tests.random_play import running
 
 ENDGAMES = json.loads((Path(__file__).parent / "golden" / "endgames.json").read_text())
 
@@ -83,6 +85,54 @@ def test_equals_plain_minimax(name: str) -> None:
             assert solve_record(record, codes, space) == expected, engine.position_of(record)
             reached.add(expected)
     assert len(reached) >= 4  # the positions are not all alike
+
+
+@numba.njit
+def alpha_beta(path: Any, codes: Any, ply: int, alpha: int, beta: int) -> int:
+    """The value for the player to move by a window alone: no table, no bounds, no good order."""
+    record = path[ply]
+    seat = record[r.TO_MOVE]
+    if record[r.END_REASON] != 0:
+        return game_points(record, seat)
+    best = -4
+    actions = legal(record, codes)
+    for action in range(NUM_ACTIONS - 1, -1, -1):
+        if actions >> action & 1 and best < beta:
+            child = path[ply + 1]
+            child[:] = record
+            step(child, codes, action)
+            if child[r.TO_MOVE] == seat:
+                best = max(best, alpha_beta(path, codes, ply + 1, max(alpha, best), beta))
+            else:
+                best = max(best, -alpha_beta(path, codes, ply + 1, -beta, -max(alpha, best)))
+    return best
+
+
+def open_positions(rules: Any, seed: int, number: int, face_down: int) -> list[Any]:
+    """Positions of random deals with so many cards face down in an open talon."""
+    found = (
+        record.copy()
+        for record in running(rules, 40 * number, seed)
+        if record[r.TALON_STATE] == r.OPEN and record[r.FACE_DOWN] == face_down
+    )
+    return list(itertools.islice(found, number))
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_equals_alpha_beta_while_the_talon_is_open(name: str) -> None:
+    """With draws, exchanges and closing still to come; a minimax would take too long here."""
+    codes = RULES[name].codes()
+    path = np.zeros((engine.MAX_ACTIONS_PER_DEAL + 1, engine.RECORD_SIZE), dtype=np.int64)
+    space = new_workspace(table_bits=8)
+    positions = open_positions(RULES[name], 3, 40, face_down=1)
+    assert len(positions) == 40
+    reached: set[int] = set()
+    for record in positions:
+        path[0] = record
+        expected = alpha_beta(path, codes, 0, -3, 3)
+        assert solve_record(record, codes, space) == expected, engine.position_of(record)
+        reached.add(expected)
+    assert len(reached) >= 4
 
 
 def test_equals_plain_minimax_under_odd_rules() -> None:
