@@ -161,17 +161,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command.league:
             return _run_league(command, contests, Console())
         return _run_duel(command, contests[0], Console())
-    except AgentError as error:
-        return _complain(str(error), FAILED)
-    except OSError as error:
-        return _complain(_what_failed(error), FAILED)
-    except KeyboardInterrupt:
-        return _complain("interrupted before anything was finished", FAILED)
-
-
-def _what_failed(error: OSError) -> str:
-    # What is written to without a name is the screen, or where it has been sent to.
-    return f"cannot write {error.filename or 'the standard output'}: {error.strerror}"
+    except (AgentError, OSError) as error:
+        return _complain(_reason(error), FAILED)
+    except KeyboardInterrupt as error:
+        return _complain(f"{_reason(error)} before anything was finished", FAILED)
 
 
 def _prepare(command: Command) -> tuple[Contest, ...]:
@@ -248,47 +241,58 @@ def _run_league(command: Command, contests: Sequence[Contest], console: Console)
     """Play the league; what is finished when it fails or is interrupted is shown and kept."""
     finished: list[League] = []
     ratings: tuple[Rating, ...] | None = None
-
-    def keep(league: League) -> None:
-        finished.append(league)
-        if command.json is not None:
-            write_json_file(league.to_dict(None), command.json)
-
-    code = 0
+    problems: list[str] = []
     try:
-        with _bar(2 * sum(contest.pairs for contest in contests)) as advance:
-            play_league(
-                contests,
-                endgame_regret=command.endgame_regret,
-                variance_reduction=command.variance_reduction,
-                own_playouts=command.own_playouts,
-                progress=advance,
-                after_pairing=keep,
-            )
+        _play_league(command, contests, finished)
     except (AgentError, OSError, KeyboardInterrupt) as error:
         if not finished:
             raise
-        code = _complain(f"{_reason(error)}; the pairings finished before are kept", FAILED)
+        problems.append(f"{_reason(error)}; the pairings finished before are kept")
     league = finished[-1]
     try:
         ratings = league.ratings()
-    except KeyboardInterrupt:
-        code = _complain("interrupted; the pairings are kept, without ratings", FAILED)
+    except KeyboardInterrupt as error:
+        problems.append(f"{_reason(error)}; the pairings are kept, without ratings")
     try:
         if command.json is not None:
             write_json_file(league.to_dict(ratings), command.json)
         if command.picture is not None:
             draw_league(league, ratings, command.picture)
     except OSError as error:
-        code = _complain(_what_failed(error), FAILED)
+        problems.append(_reason(error))
     _show(render_league(league, ratings), console)
-    return code
+    for problem in problems:
+        _complain(problem, FAILED)
+    return FAILED if problems else 0
 
 
-def _reason(error: BaseException) -> str:
+def _play_league(command: Command, contests: Sequence[Contest], finished: list[League]) -> None:
+    """Play the pairings, and add the league to ``finished``, and to its file, after each."""
+
+    def keep(league: League) -> None:
+        finished.append(league)
+        if command.json is not None:
+            write_json_file(league.to_dict(None), command.json)
+
+    with _bar(2 * sum(contest.pairs for contest in contests)) as advance:
+        play_league(
+            contests,
+            endgame_regret=command.endgame_regret,
+            variance_reduction=command.variance_reduction,
+            own_playouts=command.own_playouts,
+            progress=advance,
+            after_pairing=keep,
+        )
+
+
+def _reason(error: AgentError | OSError | KeyboardInterrupt) -> str:
+    """Why something ended, in words."""
     if isinstance(error, KeyboardInterrupt):
         return "interrupted"
-    return _what_failed(error) if isinstance(error, OSError) else str(error)
+    if isinstance(error, OSError):
+        # What is written to without a name is the screen, or where it has been sent to.
+        return f"cannot write {error.filename or 'the standard output'}: {error.strerror}"
+    return str(error)
 
 
 def _complain(message: str, code: int) -> int:
