@@ -10,14 +10,24 @@ import json
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from schnapsen_env.observation import DEFAULT_LAYOUT, Layout, layout_table
 
 ROOT = Path(__file__).resolve().parent.parent
 #: The pages with generated tables.
-PAGES = (ROOT / "docs" / "environment.md", ROOT / "README.md")
+PAGES = (
+    ROOT / "docs" / "environment.md",
+    ROOT / "docs" / "training.md",
+    ROOT / "README.md",
+)
+RESULTS = ROOT / "docs" / "results"
 #: The league of the README's table, written by benchmarks/results.py.
-LEAGUE = ROOT / "docs" / "results" / "league.json"
+LEAGUE = RESULTS / "league.json"
+#: The curves of docs/training.md, written by benchmarks/curves.py.
+CURVES = RESULTS / "curves.json"
+#: Million decisions between two columns of their table.
+_CURVE_STEP = 20
 
 
 def tables() -> dict[str, str]:
@@ -31,7 +41,63 @@ def tables() -> dict[str, str]:
         "layout": head,
         "history": title + whole.removeprefix(head),
         "league": markdown(league),
+        "networks": networks(),
+        "curves": curves(json.loads(CURVES.read_text(encoding="utf-8"))["runs"]),
     }
+
+
+def networks() -> str:
+    """The table of the games that benchmarks/networks.py plays."""
+    from benchmarks.networks import ENTRIES, OPPONENTS
+
+    heads = [f"against `{opponent.spec}`" for opponent in OPPONENTS.values()]
+    lines = [_row(["agent", "rules", *heads, "closes, of which won"]), _row(["---"] * 7)]
+    for name, entry in ENTRIES.items():
+        found = {
+            opponent: json.loads((RESULTS / f"{name}-{opponent}.json").read_text(encoding="utf-8"))
+            for opponent in OPPONENTS
+            if opponent != name
+        }
+        points = [
+            f"{found[opponent]['mean_game_points']:+.2f} ± {found[opponent]['ci95']:.2f}"
+            if opponent in found
+            else "-"
+            for opponent in OPPONENTS
+        ]
+        rates = found["random" if name == "heuristic" else "heuristic"]["rates"]["A"]
+        closing = _closing(rates["closes"], rates["closes_won"])
+        lines.append(_row([f"`{entry.spec}`", f"`{entry.rules}`", *points, closing]))
+    return "\n".join(lines) + "\n"
+
+
+def curves(runs: list[dict[str, Any]]) -> str:
+    """The table of learning curves against ``heuristic``, a row for each run.
+
+    Args:
+        runs: as benchmarks/curves.py writes them.
+    """
+    found = [{round(point["timesteps"] / 1e6): point for point in run["points"]} for run in runs]
+    longest = max(max(points) for points in found)
+    marks = range(_CURVE_STEP, longest + 1, _CURVE_STEP)
+    title = ["million decisions", *(str(mark) for mark in marks), "closes, of which won"]
+    lines = [_row(title), _row(["---"] * len(title))]
+    for run, points in zip(runs, found, strict=True):
+        means = [
+            f"{points[mark]['heuristic']['game_points']:+.2f}" if mark in points else ""
+            for mark in marks
+        ]
+        end = points[max(points)]["heuristic"]
+        closing = _closing(end["closing_rate"], end["closing_success"])
+        lines.append(_row([f"`{run['rules']}`, seed {run['seed']}", *means, closing]))
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: list[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _closing(closes: float, won: float) -> str:
+    return f"{closes:.0%}, {won:.0%}".replace("%", " %")
 
 
 def updated(page: str, generated: dict[str, str]) -> str:
