@@ -164,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (AgentError, OSError) as error:
         return _complain(_reason(error), FAILED)
     except KeyboardInterrupt as error:
-        return _complain(f"{_reason(error)} before anything was finished", FAILED)
+        return _complain(_reason(error), FAILED)
 
 
 def _prepare(command: Command) -> tuple[Contest, ...]:
@@ -253,13 +253,17 @@ def _run_league(command: Command, contests: Sequence[Contest], console: Console)
         ratings = league.ratings()
     except KeyboardInterrupt as error:
         problems.append(f"{_reason(error)}; the pairings are kept, without ratings")
-    try:
-        if command.json is not None:
+    # Neither file depends on the other, and the tables on none.
+    if command.json is not None:
+        try:
             write_json_file(league.to_dict(ratings), command.json)
-        if command.picture is not None:
+        except (OSError, KeyboardInterrupt) as error:
+            problems.append(_reason(error))
+    if command.picture is not None:
+        try:
             draw_league(league, ratings, command.picture)
-    except OSError as error:
-        problems.append(_reason(error))
+        except (OSError, KeyboardInterrupt) as error:
+            problems.append(_reason(error))
     _show(render_league(league, ratings), console)
     for problem in problems:
         _complain(problem, FAILED)

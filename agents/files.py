@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,25 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    if path.exists() and not path.is_file():
-        return  # a device or a pipe, which is written to as it is
-    trial = _unfinished(path.resolve())
+    if _is_special(path):
+        return
     try:
+        trial = _unfinished(path.resolve())
         trial.touch()
         trial.unlink()
     except OSError as error:
         raise ValueError(f"cannot write {path}: {error.strerror}") from error
+    except RuntimeError as error:  # what pathlib raises for a link that leads to itself
+        raise ValueError(f"cannot write {path}: {error}") from error
+
+
+def _is_special(path: Path) -> bool:
+    """Whether a path is a device or a pipe, which is written to as it is."""
+    return path.exists() and not path.is_file()
 
 
 def write_to_disk(path: Path, content: bytes) -> None:
-    """Write a file, and come back when it lies on the disk.
+    """Write a file, and come back when it lies on the disk, if it is a file.
 
     Raises:
         OSError: the file cannot be written.
@@ -38,7 +46,8 @@ def write_to_disk(path: Path, content: bytes) -> None:
     with path.open("wb") as file:
         file.write(content)
         file.flush()
-        os.fsync(file.fileno())
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            os.fsync(file.fileno())
 
 
 def replace_file(path: Path, write: Callable[[Path], object]) -> None:
@@ -49,19 +58,23 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         OSError: the file cannot be written; an earlier one is then still there.
     """
-    target = path.resolve()
-    regular = target.is_file() or not target.exists()
-    unfinished = _unfinished(target) if regular else target
     try:
-        write(unfinished)
-        if regular:
-            unfinished.replace(target)
+        if _is_special(path):
+            write(path)
+        else:
+            _write_beside(path.resolve(), write)
     except OSError as error:
         # A write that fails, on a full disk for instance, does not say where.
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def _write_beside(path: Path, write: Callable[[Path], object]) -> None:
+    unfinished = _unfinished(path)
+    try:
+        write(unfinished)
+        unfinished.replace(path)
     finally:
-        if regular:
-            unfinished.unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def replace_text(path: Path, text: str) -> None:

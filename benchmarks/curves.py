@@ -9,6 +9,7 @@ Reads what ``train.py`` has evaluated on the way, writes ``docs/results/curves.j
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -53,7 +54,8 @@ def curve(run: Path) -> dict[str, Any]:
         {
             "timesteps": line["timesteps"],
             "cpu_seconds": line["charts/cpu_seconds"],
-            **{who: {name: line[f"eval_{who}/{name}"] for name in KEPT} for who in OPPONENTS},
+            # A player that closed nothing has no success in it.
+            **{who: {name: line.get(f"eval_{who}/{name}") for name in KEPT} for who in OPPONENTS},
         }
         for line in lines
         if f"eval_{OPPONENTS[0]}/{KEPT[0]}" in line
@@ -112,13 +114,13 @@ def _draw_closing(panel: Any, runs: Sequence[dict[str, Any]]) -> None:
 
 
 def _column(run: dict[str, Any], *names: str, scale: float = 1.0) -> list[float]:
-    """One number of each point of a run, by its path of names."""
+    """One number of each point of a run, by its path of names; NaN where there is none."""
     column: list[float] = []
     for point in run["points"]:
         value = point
         for name in names:
             value = value[name]
-        column.append(value * scale)
+        column.append(math.nan if value is None else value * scale)
     return column
 
 
@@ -126,11 +128,11 @@ def main(settings: Settings) -> int:
     """Write file and picture and update the page; the exit status of what has failed, or 0."""
     try:
         curves = [curve(run) for run in settings.runs]
+        write_json_file({"format": 1, "runs": curves}, RESULTS / "curves.json")
+        draw(curves, RESULTS / "curves.png")
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    write_json_file({"format": 1, "runs": curves}, RESULTS / "curves.json")
-    draw(curves, RESULTS / "curves.png")
     update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
     return subprocess.run(update, cwd=ROOT, check=False).returncode
 

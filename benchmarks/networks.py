@@ -20,8 +20,6 @@ import tyro
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
-#: Where a game is until it is whole; git ignores it.
-UNFINISHED = ROOT / "runs" / "networks"
 #: Of the cards and of the agents.
 SEED: Final = 7
 
@@ -98,19 +96,19 @@ def main(settings: Settings) -> int:
     except ValueError as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    # An interrupted game is written as well, and must not take the place of a whole one.
-    UNFINISHED.mkdir(parents=True, exist_ok=True)
     for name, opponent in chosen:
-        file = f"{name}-{opponent}.json"
-        command = play_command(name, opponent, UNFINISHED / file)
+        # evaluate.py puts a file there when the game is over, and leaves the old one until then.
+        command = play_command(name, opponent, RESULTS / f"{name}-{opponent}.json")
         status = subprocess.run(command, cwd=ROOT, check=False).returncode
         if status:
-            sys.stderr.write(f"{RESULTS / file} is as it was\n")
+            sys.stderr.write(f"{name} against {opponent} has failed; the table is as it was\n")
             return status
-        (UNFINISHED / file).replace(RESULTS / file)
     update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
     return subprocess.run(update, cwd=ROOT, check=False).returncode
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(tyro.cli(Settings, description=__doc__)))
+    try:
+        raise SystemExit(main(tyro.cli(Settings, description=__doc__)))
+    except KeyboardInterrupt:
+        raise SystemExit("interrupted; the games before are written") from None

@@ -59,7 +59,7 @@ def networks() -> str:
             if opponent != name
         }
         points = [
-            f"{found[opponent]['mean_game_points']:+.2f} ± {found[opponent]['ci95']:.2f}"
+            _points(found[opponent]["mean_game_points"], found[opponent]["ci95"])
             if opponent in found
             else "-"
             for opponent in OPPONENTS
@@ -96,8 +96,15 @@ def _row(cells: list[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def _closing(closes: float, won: float) -> str:
-    return f"{closes:.0%}, {won:.0%}".replace("%", " %")
+def _points(mean: float, ci95: float) -> str:
+    # No minus sign before what is rounded to 0.
+    return f"{round(mean, 2) + 0.0:+.2f} ± {ci95:.2f}"
+
+
+def _closing(closes: float, won: float | None) -> str:
+    """Who has closed nothing has won none of it."""
+    share = "-" if won is None else f"{won:.0%}"
+    return f"{closes:.0%}, {share}".replace("%", " %")
 
 
 def updated(page: str, generated: dict[str, str]) -> str:

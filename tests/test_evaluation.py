@@ -30,7 +30,7 @@ from agents.evaluation.statistics import (
     unseen_share,
     wilson_interval,
 )
-from agents.files import check_writable, replace_file
+from agents.files import check_writable
 from schnapsen_env import RULES, Rules, engine
 from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE
 from schnapsen_env.observation import DEFAULT_LAYOUT, FIELDS, observe
@@ -576,11 +576,27 @@ def test_a_link_goes_on_pointing_to_its_file_and_a_pipe_stays_one(tmp_path: Path
     assert json.loads(target.read_text(encoding="utf-8"))["deals"] == 2
     os.mkfifo(pipe)
     check_writable(pipe)
-    with ThreadPoolExecutor(1) as pool:
+    with ThreadPoolExecutor(1) as pool:  # who writes waits for who reads
         text = pool.submit(pipe.read_text, encoding="utf-8")
-        replace_file(pipe, lambda there: there.write_text("figures", encoding="utf-8"))
-        assert text.result(timeout=60) == "figures"
+        write_json(result, pipe)
+        assert json.loads(text.result(timeout=60))["deals"] == 2
     assert pipe.is_fifo()
+    write_json(result, Path(os.devnull))
+    assert not Path(os.devnull).is_file()
+    loop = tmp_path / "loop.json"
+    loop.symlink_to(loop)
+    with pytest.raises(ValueError, match=r"cannot write .*loop"):
+        check_writable(loop)
+
+
+@pytest.mark.skipif(not Path("/dev/stdout").exists(), reason="this system has no such device")
+def test_the_file_may_be_the_standard_output() -> None:
+    line = [sys.executable, str(ROOT / "evaluate.py"), "random", "random", "--deals", "2"]
+    line += ["--json", "/dev/stdout"]
+    done = subprocess.run(line, capture_output=True, text=True, check=True, timeout=300)
+    figures, _ = json.JSONDecoder().raw_decode(done.stdout)
+    assert figures["deals"] == 2
+    assert "game points a deal" in done.stdout
 
 
 def test_the_file_is_written_even_if_nobody_reads_the_table(tmp_path: Path) -> None:

@@ -466,7 +466,7 @@ def test_a_failure_in_the_first_pairing_writes_nothing(
     path = tmp_path / "league.json"
     line = f"--league random python:league_agents:Interrupted --deals 20 --json {path}"
     assert command.main(line.split()) == 1
-    assert "interrupted before anything was finished" in capsys.readouterr().err
+    assert "evaluate.py: error: interrupted\n" in capsys.readouterr().err
     assert not path.exists()
 
 

@@ -432,6 +432,9 @@ def test_two_processes_do_not_train_in_one_folder(tmp_path: Path) -> None:
         Trainer.resume(run, resumed_config(run))
     with FileLock(run / LOCK_FILE), pytest.raises(RunDirError, match="another process is training"):
         first.run(until=1024)
+    with pytest.raises(RunDirError, match="there is no such folder"):
+        Trainer.resume(tmp_path / "none", TINY)
+    assert not (tmp_path / "none").exists()
     # Whoever is done, or could not begin, gives the folder free.
     second = Trainer.resume(run, resumed_config(run))
     second.run(until=1024)
@@ -454,7 +457,12 @@ def test_without_tensorboard_nothing_is_begun(
     line = ["--run-dir", str(tmp_path / "run"), "--total-timesteps", "512"]
     assert train.main(line) == train.WRONG_COMMAND
     assert "tensorboard" in capsys.readouterr().err
-    start(tmp_path / "run")  # the folder is free for the corrected command
+    # The folder is free for the corrected command.
+    start(tmp_path / "run").run(until=512)
+    config = resumed_config(tmp_path / "run")
+    with pytest.raises(ModuleNotFoundError):
+        Trainer.resume(tmp_path / "run", replace(config, tensorboard=True))
+    assert Trainer.resume(tmp_path / "run", config).run(until=1024) is Outcome.STOPPED
 
 
 def test_a_damaged_checkpoint_comes_with_the_older_ones(tmp_path: Path) -> None:

@@ -283,6 +283,6 @@ def test_only_the_random_player_itself_acts_by_chance() -> None:
 
 
 def test_too_many_deals_for_own_playouts_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    line = "random heuristic --deals 100001 --variance-reduction --own-playouts"
+    line = "random heuristic --deals 50001 --variance-reduction --own-playouts"
     assert command.main(line.split()) == command.WRONG_COMMAND
-    assert "too many for own playouts: play 100,000 or fewer" in capsys.readouterr().err
+    assert "too many for own playouts: play 50,000 or fewer" in capsys.readouterr().err

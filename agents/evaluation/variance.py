@@ -59,8 +59,8 @@ _AT_ONCE: Final = 65_536
 FOLDS: Final = 10
 #: Fewer pairs make the coefficients worthless.
 FEWEST_PAIRS: Final = 100
-#: More pairs than these would take over 1.5 GB until the playouts of :class:`OwnLuckWatcher`.
-MOST_OWN_PAIRS: Final = 100_000
+#: More pairs than these could take over 1.5 GB until the playouts of :class:`OwnLuckWatcher`.
+MOST_OWN_PAIRS: Final = 50_000
 
 #: Regressors: the luck of the four draws that leave something to chance (at the fifth one card lies
 #: face down), and of the random agent's actions.
@@ -288,7 +288,7 @@ class OwnLuckWatcher(LuckWatcher):
 
     Raises:
         ValueError: the contest is of matches, too short, or too long: until the end, when the
-            agents are free, some 15 kB are kept of each pair.
+            agents are free, 5 to 28 kB are kept of each pair, most if both play at random.
     """
 
     def __init__(self, contest: Contest, playouts: int = OWN_PLAYOUTS) -> None:

@@ -49,6 +49,12 @@ class MetricsLog:
                 str(run_dir / TENSORBOARD_DIR), purge_step=timesteps + 1
             )
 
+    def __enter__(self) -> MetricsLog:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def write(self, timesteps: int, metrics: Mapping[str, float]) -> None:
         """Log the metrics of one moment."""
         self._file.write(json.dumps({"timesteps": timesteps, **metrics}) + "\n")

@@ -56,6 +56,8 @@ CONFIG_FILE: Final = "config.yaml"
 EVALUATION_FILE: Final = "evaluation.json"
 #: Locked while somebody trains in the folder.
 LOCK_FILE: Final = ".lock"
+#: Written, and removed at once, to see whether a folder can be written to.
+_PROBE_FILE: Final = ".probe"
 
 #: Beyond the checkpoints: logs, TensorBoard files, the evaluation.
 _ROOM_FOR_LOGS: Final = 50 * 2**20
@@ -107,11 +109,14 @@ def lock_run_dir(run_dir: Path) -> FileLock:
     """Keep every other process from training in a folder, until the lock is released.
 
     Raises:
-        RunDirError: another process trains there, or the folder cannot be made or written to.
+        RunDirError: another process trains there, or the folder is not there or cannot be written
+            to.
     """
+    if not run_dir.is_dir():
+        raise RunDirError(f"run_dir {run_dir}: there is no such folder")
     try:
-        run_dir.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(run_dir / LOCK_FILE, timeout=0)
+        # Of the process and not of a thread: a run may go on in another one.
+        lock = FileLock(run_dir / LOCK_FILE, timeout=0, thread_local=False)
         lock.acquire()
     except Timeout as error:
         raise RunDirError(
@@ -123,11 +128,11 @@ def lock_run_dir(run_dir: Path) -> FileLock:
     return lock
 
 
-def check_new_run_dir(config: Config) -> Path:
-    """See that the folder of a new run can hold the run.
+def make_run_dir(config: Config) -> Path:
+    """Make the folder of a new run.
 
     Raises:
-        RunDirError: it holds something already, cannot be made or written to, or the disk is full.
+        RunDirError: it holds something already, or cannot be made.
     """
     run_dir = Path(config.run_dir)
     if run_dir.exists() and (not run_dir.is_dir() or _holds_something(run_dir)):
@@ -135,9 +140,22 @@ def check_new_run_dir(config: Config) -> Path:
         if (run_dir / LATEST_FILE).exists():
             advice = f"continue it with --resume {run_dir}, or choose another --run-dir"
         raise RunDirError(f"run_dir {run_dir} exists and is not empty: {advice}")
-    probe = run_dir / ".probe"
     try:
         run_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunDirError(f"cannot write to run_dir {run_dir}: {error.strerror}") from error
+    return run_dir
+
+
+def check_new_run_dir(config: Config) -> Path:
+    """Make the folder of a new run, and see that it can hold the run.
+
+    Raises:
+        RunDirError: it holds something already, cannot be made or written to, or the disk is full.
+    """
+    run_dir = make_run_dir(config)
+    probe = run_dir / _PROBE_FILE
+    try:
         probe.write_bytes(b"\0" * 4096)
         probe.unlink()
         free = shutil.disk_usage(run_dir).free
@@ -153,8 +171,8 @@ def check_new_run_dir(config: Config) -> Path:
 
 
 def _holds_something(run_dir: Path) -> bool:
-    """Whether there is anything in a folder beside the lock of an earlier try."""
-    return any(path.name != LOCK_FILE for path in run_dir.iterdir())
+    """Whether there is anything in a folder beside what an earlier try has left."""
+    return any(path.name not in (LOCK_FILE, _PROBE_FILE) for path in run_dir.iterdir())
 
 
 def _bytes_needed(config: Config) -> int:
@@ -228,10 +246,9 @@ class Trainer:
             ConfigError: the device, an opponent or the initial weights are not there.
             ModuleNotFoundError: TensorBoard is wanted and not installed.
         """
-        check_new_run_dir(config)
-        lock = lock_run_dir(Path(config.run_dir))
+        lock = lock_run_dir(make_run_dir(config))
         with _released_on_failure(lock):
-            # Again, since another process may have been there in between.
+            # Looks again, since another process may have been there in between.
             run_dir = check_new_run_dir(config)
             # First what may be refused, so that the folder is still free for the corrected command.
             if config.tensorboard:
@@ -251,7 +268,8 @@ class Trainer:
         Raises:
             CheckpointError: there is no checkpoint, or it is damaged.
             ConfigError: a setting is changed that cannot be.
-            RunDirError: another process trains there.
+            ModuleNotFoundError: TensorBoard is wanted and not installed.
+            RunDirError: another process trains there, or there is no such folder.
         """
         lock = lock_run_dir(run_dir)
         with _released_on_failure(lock):
@@ -259,6 +277,8 @@ class Trainer:
             info, weights = read_checkpoint(folder)
             check_changes(config_from_dict(info.config, str(folder)), config)
             state = read_training(folder)
+            if config.tensorboard:
+                check_tensorboard()
             learner = Learner(config, fresh=False)
             try:
                 learner.restore(
@@ -293,9 +313,11 @@ class Trainer:
         if not self.lock.is_locked:
             self.lock = lock_run_dir(self.run_dir)
         total = config.num_iterations * config.batch_size
-        log = MetricsLog(self.run_dir, learner.timesteps, config.tensorboard)
         try:
-            with Screen(self.console, total, learner.timesteps) as screen:
+            with (
+                MetricsLog(self.run_dir, learner.timesteps, config.tensorboard) as log,
+                Screen(self.console, total, learner.timesteps) as screen,
+            ):
                 while learner.iteration < config.num_iterations:
                     if stop or (until is not None and learner.timesteps >= until):
                         break
@@ -317,7 +339,6 @@ class Trainer:
                 f"cannot write to {self.run_dir}: {error.strerror or error}; {self._last_good()}",
             ) from error
         finally:
-            log.close()
             self.lock.release()
         done = learner.iteration >= config.num_iterations
         return Outcome.FINISHED if done else Outcome.STOPPED
