@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,15 +19,14 @@ from typing import Annotated, Any, Final
 import tyro
 from matplotlib.figure import Figure
 
-ROOT = Path(__file__).resolve().parent.parent
-# As a script: the folder of `agents`, which is not installed.
-sys.path.append(str(ROOT))
+# As a script: the folder of `agents`, which is not installed, and of this one.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
 
-from agents.files import replace_file, write_json_file  # noqa: E402  # the line above
-from agents.ppo.config import read_config  # noqa: E402
-from agents.ppo.logger import METRICS_FILE  # noqa: E402
+from agents.files import replace_file, write_json_file
+from agents.ppo.config import read_config
+from agents.ppo.logger import METRICS_FILE
+from benchmarks.results import RESULTS, update_pages
 
-RESULTS = ROOT / "docs" / "results"
 #: What is kept of each evaluation, by its name in the log after ``eval_OPPONENT/``.
 KEPT: Final = ("game_points", "game_points_ci95", "closing_rate", "closing_success")
 OPPONENTS: Final = ("random", "heuristic")
@@ -133,8 +131,7 @@ def main(settings: Settings) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
-    update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
-    return subprocess.run(update, cwd=ROOT, check=False).returncode
+    return update_pages()
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Plays the games of the README's table of networks and updates it.
 
-    python benchmarks/networks.py                    # everything: some two hours of one core
+    python benchmarks/networks.py                    # everything: 105 minutes of one core
     python benchmarks/networks.py french duel --opponents random heuristic
 
 Every game goes to a file of ``docs/results``, such as ``french-heuristic.json``. ``quick`` is the
@@ -18,8 +18,11 @@ from typing import Annotated, Final, NamedTuple
 
 import tyro
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "results"
+# As a script: the folder that this one lies in.
+sys.path.append(str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.results import RESULTS, ROOT, update_pages
+
 #: Of the cards and of the agents.
 SEED: Final = 7
 
@@ -103,8 +106,7 @@ def main(settings: Settings) -> int:
         if status:
             sys.stderr.write(f"{name} against {opponent} has failed; the table is as it was\n")
             return status
-    update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
-    return subprocess.run(update, cwd=ROOT, check=False).returncode
+    return update_pages()
 
 
 if __name__ == "__main__":

@@ -49,6 +49,12 @@ def play_command(settings: Settings, folder: Path) -> list[str]:
     return [*play, *(f"--{option}={folder / name}" for option, name in FILES.items())]
 
 
+def update_pages() -> int:
+    """Write what stands in ``docs/results`` into the pages; the exit status."""
+    update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
+    return subprocess.run(update, cwd=ROOT, check=False).returncode
+
+
 def main(settings: Settings) -> int:
     """Play and update the page; the exit status of what has failed, or 0."""
     RESULTS.mkdir(exist_ok=True)
@@ -60,8 +66,7 @@ def main(settings: Settings) -> int:
         return status
     for file in FILES.values():
         (UNFINISHED / file).replace(RESULTS / file)
-    update = [sys.executable, str(ROOT / "docs" / "update_tables.py")]
-    return subprocess.run(update, cwd=ROOT, check=False).returncode
+    return update_pages()
 
 
 if __name__ == "__main__":

@@ -470,6 +470,14 @@ def test_a_failure_in_the_first_pairing_writes_nothing(
     assert not path.exists()
 
 
+def failing_league(agents: str, path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+    """What a league that fails puts out, and its errors."""
+    line = f"--league {agents} --deals 20 --json {path}"
+    assert command.main(line.split()) == command.FAILED
+    output = capsys.readouterr()
+    return output.out, output.err
+
+
 def test_an_interruption_of_the_ratings_keeps_the_pairings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -478,11 +486,9 @@ def test_an_interruption_of_the_ratings_keeps_the_pairings(
 
     monkeypatch.setattr(League, "ratings", interrupted)
     path = tmp_path / "league.json"
-    line = f"--league random heuristic --deals 20 --json {path}"
-    assert command.main(line.split()) == command.FAILED
-    output = capsys.readouterr()
-    assert "interrupted; the pairings are kept, without ratings" in output.err
-    assert "heuristic" in output.out
+    text, errors = failing_league("random heuristic", path, capsys)
+    assert "interrupted; the pairings are kept, without ratings" in errors
+    assert "heuristic" in text
     assert json.loads(path.read_text(encoding="utf-8"))["complete"]
 
 
@@ -499,11 +505,9 @@ def test_a_disk_that_fills_up_leaves_what_was_finished_on_the_screen(
 
     monkeypatch.setattr(command, "write_json_file", fills_up)
     path = tmp_path / "league.json"
-    line = f"--league random heuristic {FIRST} --deals 20 --json {path}"
-    assert command.main(line.split()) == command.FAILED
-    output = capsys.readouterr()
-    assert f"cannot write {path}: No space left on device; the pairings finished" in output.err
-    assert "2 of 3 pairings were played" in " ".join(output.out.split())
+    text, errors = failing_league(f"random heuristic {FIRST}", path, capsys)
+    assert f"cannot write {path}: No space left on device; the pairings finished" in errors
+    assert "2 of 3 pairings were played" in " ".join(text.split())
 
 
 def test_tables_are_whole_where_the_screen_is_narrow(

@@ -16,7 +16,7 @@ from schnapsen_env.compiled import compiled
 
 #: ``COMBINATIONS[n, k]``: how many sets of k members there are among n cards.
 COMBINATIONS: Final = np.array(
-    [[comb(n, k) for k in range(NUM_CARDS + 1)] for n in range(NUM_CARDS + 1)]
+    [[comb(n, k) for k in range(NUM_CARDS + 1)] for n in range(NUM_CARDS + 1)], dtype=np.int64
 )
 
 #: A de Bruijn sequence: each 5-bit window is different (Leiserson, Prokop, Randall 1998).
