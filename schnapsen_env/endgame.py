@@ -29,9 +29,10 @@ from schnapsen_env.engine.score import (
     marriage_value,
     value_against,
 )
+from schnapsen_env.rules import code_of
 
 _MUST_BEAT: Final = 1
-_BY_SUIT: Final = 0
+_BY_SUIT: Final = code_of("trick_by", "suit")
 #: More game points than any deal is worth.
 MORE_THAN_ALL: Final = 4
 

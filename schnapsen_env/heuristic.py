@@ -30,7 +30,6 @@ from schnapsen_env.cards import (
     NUM_RANKS,
     NUM_SUITS,
     QUEEN,
-    SUIT_SET,
 )
 from schnapsen_env.compiled import compiled, compiled_apart
 from schnapsen_env.endgame import (
@@ -41,15 +40,15 @@ from schnapsen_env.endgame import (
 )
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import COMBINATIONS, count, lowest
-from schnapsen_env.engine.play import reply_wins
+from schnapsen_env.engine.play import above, reply_wins, suit_set
 from schnapsen_env.engine.score import POINTS_OF, card_points, marriage_value
-from schnapsen_env.rules import OUT_POINTS, SCHNEIDER_POINTS
+from schnapsen_env.rules import OUT_POINTS, SCHNEIDER_POINTS, code_of
 from schnapsen_env.view import View, flag
 
 #: The version of this player's play.
 VERSION: Final = 1
 
-_BY_SUIT: Final = 0
+_BY_SUIT: Final = code_of("trick_by", "suit")
 #: Card points of an average card that is thrown away.
 _DISCARD: Final = 3.0
 
@@ -103,18 +102,6 @@ WEIGHTS: Final = Weights()
 
 
 # ------------------------------------------------------------------------------- counting cards
-
-
-@compiled
-def suit_set(suit: int) -> int:
-    """All cards of a suit."""
-    return SUIT_SET << (NUM_RANKS * suit)
-
-
-@compiled
-def above(card: int) -> int:
-    """The cards of the same suit that beat ``card``."""
-    return suit_set(card // NUM_RANKS) & ~((2 << card) - 1)
 
 
 @compiled

@@ -277,7 +277,9 @@ def _sort_key(seen: View, suit: int) -> int:
     key = key << NUM_RANKS | (seen.cards.other_won >> shift & SUIT_SET)
     key = key << NUM_RANKS | (seen.cards.last_trick >> shift & SUIT_SET)
     key = key << 1 | (seen.table.own_marriages >> suit & 1)
-    return key << 1 | (seen.table.other_marriages >> suit & 1)
+    key = key << 1 | (seen.table.other_marriages >> suit & 1)
+    # A short memory has forgotten the marriage, and the table still shows that it must be led.
+    return key << 1 | int(seen.table.declared == suit)
 
 
 @compiled

@@ -14,7 +14,7 @@ source is silent, are in ``docs/rules.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, cast
@@ -167,7 +167,8 @@ _CODED: Final = tuple(rule.name for rule in fields(Rules) if rule.name not in ("
 CODE_INDEX: Final = MappingProxyType({name: index for index, name in enumerate(_CODED)})
 
 
-def _codes_of(rules: Rules) -> npt.NDArray[np.int64]:
+@lru_cache(maxsize=256)
+def _codes(rules: Rules) -> npt.NDArray[np.int64]:
     codes = np.zeros(len(_CODED), dtype=np.int64)
     for rule in fields(rules):
         if rule.name in CODE_INDEX:
@@ -179,9 +180,17 @@ def _codes_of(rules: Rules) -> npt.NDArray[np.int64]:
     return codes
 
 
-_codes = lru_cache(maxsize=256)(_codes_of)
+def code_of(rule: str, word: str) -> int:
+    """The number that stands for ``word`` in the array of :meth:`Rules.codes`.
 
-_DUEL = Rules(name="duel")
+    Raises:
+        KeyError: there is no such rule.
+        ValueError: the rule does not take this word.
+    """
+    values = {each.name: each.metadata.get("values", ()) for each in fields(Rules)}[rule]
+    return values.index(word)
+
+
 _PAGAT = Rules(
     name="pagat",
     must_beat=True,
@@ -196,7 +205,7 @@ RULES: Final = MappingProxyType(
     {
         rules.name: rules
         for rules in (
-            _DUEL,
+            Rules(name="duel"),
             Rules(
                 name="last_trick_ten",
                 must_beat=True,
@@ -224,13 +233,7 @@ RULES: Final = MappingProxyType(
                 counting="down",
             ),
             _PAGAT,
-            Rules(
-                name="pagat_auto",
-                must_beat=True,
-                exchange_min=1,
-                close_valued_at="closing",
-                counting="down",
-            ),
+            replace(_PAGAT, name="pagat_auto", claims="automatic"),
         )
     }
 )

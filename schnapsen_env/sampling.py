@@ -23,7 +23,7 @@ from schnapsen_env.engine.bits import COMBINATIONS, count, lowest, member
 from schnapsen_env.engine.chance import draw_below
 from schnapsen_env.engine.score import card_points
 from schnapsen_env.rules import CODE_INDEX, SCHNEIDER_POINTS
-from schnapsen_env.view import Cards, View, bit
+from schnapsen_env.view import Cards, View, bit, never_seen
 
 Record = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
@@ -219,15 +219,6 @@ def set_closing(record: Record, seen: View, seat: int) -> None:
 
 
 @compiled
-def hidden_from(record: Record, seat: int) -> int:
-    """The cards that ``seat`` has never seen, a set: in the other hand, or face down."""
-    other = 1 - seat
-    seen = record[r.HAND + seat] | record[r.WON + seat] | record[r.WON + other]
-    seen |= record[r.KNOWN + other] | bit(record[r.LED]) | bit(record[r.TURNED_UP])
-    return ALL_CARDS & ~seen
-
-
-@compiled
 def redeal(record: Record, seat: int, chance: Record) -> None:
     """Deal anew, in place, every card that ``seat`` cannot see.
 
@@ -241,7 +232,7 @@ def redeal(record: Record, seat: int, chance: Record) -> None:
         chance: a record whose random generator chooses.
     """
     other = 1 - seat
-    hidden = hidden_from(record, seat)
+    hidden = never_seen(record, seat)
     in_hand = record[r.HAND + other] & hidden
     allowed = hidden & ~record[r.CANNOT_HOLD + other]
     new_hand = choose_cards(allowed, count(in_hand), chance)

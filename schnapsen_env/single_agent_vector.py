@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.batch import Actions, Rows, begin_rows
+from schnapsen_env.batch import Actions, Rows, begin_rows, write_states
 from schnapsen_env.batch_input import (
     check_actions,
     check_reset_mask,
@@ -41,7 +41,7 @@ from schnapsen_env.episode import (
     start,
 )
 from schnapsen_env.kept_state import check_arrays
-from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Layout, Memory, Suits, encode_state
+from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Layout, Memory, Suits
 from schnapsen_env.opponent_batch import (
     first_illegal,
     observe_rows,
@@ -459,8 +459,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         """
         records = self._current_records("state()")
         out = np.empty((self.num_envs, STATE_SIZE), dtype=np.float32)
-        for record, row in zip(records, out, strict=True):
-            encode_state(record, self._codes, row)
+        write_states(records, self._codes, out)
         return out
 
     def render(self) -> tuple[str, ...] | None:

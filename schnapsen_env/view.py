@@ -146,6 +146,15 @@ def shown_by_marriage(record: Record, seat: int) -> int:
 
 
 @compiled
+def never_seen(record: Record, seat: int) -> int:
+    """The cards that ``seat`` has never seen, a set: in the other hand, or face down."""
+    other = 1 - seat
+    seen = record[r.HAND + seat] | record[r.WON + seat] | record[r.WON + other]
+    seen |= record[r.KNOWN + other] | bit(record[r.LED]) | bit(record[r.TURNED_UP])
+    return ALL_CARDS & ~seen
+
+
+@compiled
 def view(record: Record, codes: Codes, seat: int, memory: int) -> View:
     """What ``seat`` may know of a deal; ``memory`` is an index of :data:`MEMORIES`."""
     other = 1 - seat
@@ -157,7 +166,7 @@ def view(record: Record, codes: Codes, seat: int, memory: int) -> View:
     known = record[r.KNOWN + other]
     own_won = record[r.WON + seat]
     other_won = record[r.WON + other]
-    unseen = ALL_CARDS & ~(hand | own_won | other_won | known | bit(led) | bit(turned_up))
+    unseen = never_seen(record, seat)
     cannot_hold = record[r.CANNOT_HOLD + other] & unseen
     if not perfect:
         if memory == NO_MEMORY:

@@ -12,7 +12,15 @@ import pytest
 
 from schnapsen_env import RULES, Layout, Position, Rules, describe, engine
 from schnapsen_env.actions import EXCHANGE, FIRST_DECLARE, NUM_ACTIONS, action_text, parse_action
-from schnapsen_env.cards import NUM_CARDS, SUITS, TALON_SIZE, card_text, cards_of
+from schnapsen_env.cards import (
+    HAND_SIZE,
+    NUM_CARDS,
+    SUITS,
+    TALON_SIZE,
+    card_text,
+    cards_of,
+    parse_card,
+)
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import (
     DEFAULT_LAYOUT,
@@ -200,6 +208,25 @@ def test_canonical_observations_do_not_know_how_suits_are_called(rules: str, mem
                 obs_renamed, mask_renamed = observe(other, codes, seat, layout)
                 assert obs.tobytes() == obs_renamed.tobytes()
                 assert mask.tobytes() == mask_renamed.tobytes()
+
+
+@pytest.mark.parametrize("memory", get_args(Memory))
+def test_canonical_suits_know_which_marriage_must_be_led(memory: Any) -> None:
+    """Of two marriages in hand, the declared one is the same suit, whatever its name."""
+    layout = Layout(memory, "canonical")
+    codes = RULES["duel"].codes()
+    hand = [parse_card(name) for name in ("KC", "QC", "KD", "QD", "JS")]
+    trump = parse_card("AH")
+    others = [card for card in range(NUM_CARDS) if card not in (*hand, trump)]
+    deck = [*hand, *others[:HAND_SIZE], trump, *others[HAND_SIZE:]]
+    seen: list[bytes] = []
+    for suit in (0, 1):
+        record = engine.new_record(0)
+        engine.deal_deck(record, np.array(deck), 0)
+        engine.step(record, codes, FIRST_DECLARE + suit)
+        obs, mask = observe(record, codes, 0, layout)
+        seen.append(obs.tobytes() + mask.tobytes())
+    assert seen[0] == seen[1]
 
 
 def test_canonical_histories_do_not_know_how_suits_are_called() -> None:

@@ -20,12 +20,11 @@ from schnapsen_env.sampling import (
     accounts_for_cards,
     choose_cards,
     count_hands,
-    hidden_from,
     redeal,
     sample_deal,
     with_hand,
 )
-from schnapsen_env.view import NO_MEMORY, PERFECT, view
+from schnapsen_env.view import NO_MEMORY, PERFECT, never_seen, view
 from tests.random_play import choose, moments, running
 
 Record = npt.NDArray[np.int64]
@@ -261,8 +260,8 @@ def test_redealing_moves_the_hidden_cards_and_no_other(rules: Rules) -> None:
         for seat in range(2):
             again = record.copy()
             redeal(again, seat, chance)
-            hidden = int(hidden_from(record, seat))
-            assert hidden_from(again, seat) == hidden
+            hidden = int(never_seen(record, seat))
+            assert never_seen(again, seat) == hidden
             assert again[r.RANDOM] == record[r.RANDOM]
             before, after = engine.position_of(record), engine.position_of(again)
             assert after.hands[seat] == before.hands[seat]

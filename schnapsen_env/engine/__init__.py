@@ -1,8 +1,8 @@
 """The rules engine: compiled functions over one small integer record.
 
 A *record* is an ``int64[RECORD_SIZE]`` array that holds one deal, its match and its random state;
-``codes`` is the array of :meth:`schnapsen_env.rules.Rules.codes`. All functions but the converters
-are compiled and may be called from compiled code.
+``codes`` is the array of :meth:`schnapsen_env.rules.Rules.codes`. All functions but the converters,
+``defeats`` and ``match_result`` are compiled and may be called from compiled code.
 """
 
 from schnapsen_env.engine import record

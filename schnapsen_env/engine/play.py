@@ -37,7 +37,7 @@ from schnapsen_env.engine.score import (
     points,
 )
 from schnapsen_env.position import EndReason
-from schnapsen_env.rules import CODE_INDEX
+from schnapsen_env.rules import CODE_INDEX, code_of
 
 Record = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
@@ -49,6 +49,11 @@ _EXCHANGE_MIN: Final = CODE_INDEX["exchange_min"]
 _EXCHANGE_WHEN: Final = CODE_INDEX["exchange_when"]
 _CLOSE_MIN: Final = CODE_INDEX["close_min"]
 _LAST_TRICK_BONUS: Final = CODE_INDEX["last_trick_bonus"]
+
+_BY_VALUE: Final = code_of("trick_by", "value")
+_EXCHANGE_ON_TURN: Final = code_of("exchange_when", "turn")
+_CLAIM_ON_LEAD: Final = code_of("claims", "lead")
+_CLAIM_ON_TURN: Final = code_of("claims", "turn")
 
 _WRONG_CLAIM: Final = int(EndReason.WRONG_CLAIM)
 _REVOKE: Final = int(EndReason.REVOKE)
@@ -130,6 +135,18 @@ def talon_card(record: Record, place: int) -> int:
 
 
 @compiled
+def suit_set(suit: int) -> int:
+    """All cards of a suit."""
+    return SUIT_SET << (NUM_RANKS * suit)
+
+
+@compiled
+def above(card: int) -> int:
+    """The cards of the same suit that beat ``card``."""
+    return suit_set(card // NUM_RANKS) & ~((2 << card) - 1)
+
+
+@compiled
 def reply_duties(led: int, trump_suit: int, must_beat: int) -> tuple[int, int, int]:
     """What the strict phase asks of a reply, as three card sets in order of duty.
 
@@ -137,11 +154,8 @@ def reply_duties(led: int, trump_suit: int, must_beat: int) -> tuple[int, int, i
     there is none: cards that beat the led one in its suit (the whole suit where nobody must beat),
     cards of the suit, trumps.
     """
-    follow = SUIT_SET << (NUM_RANKS * (led // NUM_RANKS))
-    beat = follow
-    if must_beat:
-        beat = follow & ~((2 << led) - 1)
-    return beat, follow, SUIT_SET << (NUM_RANKS * trump_suit)
+    follow = suit_set(led // NUM_RANKS)
+    return above(led) if must_beat else follow, follow, suit_set(trump_suit)
 
 
 @compiled
@@ -209,7 +223,9 @@ def may_exchange(record: Record, codes: Codes) -> bool:
     """Whether the player to move may exchange the trump jack for the turned-up card."""
     if record[r.TALON_STATE] != r.OPEN or record[r.FACE_DOWN] < codes[_EXCHANGE_MIN]:
         return False
-    if record[r.DECLARED] != r.NONE or not (is_on_lead(record) or codes[_EXCHANGE_WHEN] == 1):
+    if record[r.DECLARED] != r.NONE:
+        return False
+    if codes[_EXCHANGE_WHEN] != _EXCHANGE_ON_TURN and not is_on_lead(record):
         return False
     trump_jack = NUM_RANKS * record[r.TRUMP] + JACK
     return (record[r.HAND + record[r.TO_MOVE]] >> trump_jack) & 1 == 1
@@ -230,7 +246,7 @@ def may_close(record: Record, codes: Codes) -> bool:
 def may_claim(record: Record, codes: Codes) -> bool:
     """Whether the player to move may claim 66, rightly or wrongly."""
     claims = codes[_CLAIMS]
-    return claims == 2 or (claims == 1 and is_on_lead(record))
+    return claims == _CLAIM_ON_TURN or (claims == _CLAIM_ON_LEAD and is_on_lead(record))
 
 
 @compiled
@@ -268,7 +284,7 @@ def is_revoke(record: Record, codes: Codes, action: int) -> bool:
 
 
 @compiled
-def reply_wins(led: int, reply: int, trump_suit: int, by_value: int) -> bool:
+def reply_wins(led: int, reply: int, trump_suit: int, trick_by: int) -> bool:
     """Whether ``reply`` beats ``led``."""
     led_suit, reply_suit = led // NUM_RANKS, reply // NUM_RANKS
     if led_suit == reply_suit:
@@ -276,7 +292,7 @@ def reply_wins(led: int, reply: int, trump_suit: int, by_value: int) -> bool:
     if led_suit == trump_suit or reply_suit == trump_suit:
         return reply_suit == trump_suit
     # Ranks are ordered by card points, so the higher rank is the card of higher value.
-    return by_value == 1 and reply % NUM_RANKS > led % NUM_RANKS
+    return trick_by == _BY_VALUE and reply % NUM_RANKS > led % NUM_RANKS
 
 
 @compiled

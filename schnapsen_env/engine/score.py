@@ -13,7 +13,7 @@ from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import lowest
 from schnapsen_env.position import EndReason
-from schnapsen_env.rules import CODE_INDEX, OUT_POINTS, SCHNEIDER_POINTS
+from schnapsen_env.rules import CODE_INDEX, OUT_POINTS, SCHNEIDER_POINTS, code_of
 
 Record = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
@@ -23,6 +23,12 @@ _EXHAUSTED: Final = CODE_INDEX["exhausted"]
 _SCHNEIDER_BY: Final = CODE_INDEX["schneider_by"]
 _CLOSE_VALUED_AT: Final = CODE_INDEX["close_valued_at"]
 _CLOSE_FAILURE: Final = CODE_INDEX["close_failure"]
+
+_AUTOMATIC: Final = code_of("claims", "automatic")
+_LAST_TRICK_WINS: Final = code_of("exhausted", "last_trick")
+_BY_CARD_POINTS: Final = code_of("schneider_by", "card_points")
+_AT_CLOSING: Final = code_of("close_valued_at", "closing")
+_BY_POINTS: Final = code_of("close_failure", "by_points")
 
 # Both values of a choice below are worked out before the choice is made. Observations show all of
 # them, and a jump that nothing foretells costs a processor more than a value that is not used: this
@@ -100,10 +106,16 @@ def value_against(tricks: int, loser_points: int) -> int:
 
 
 @compiled
+def value_of_fault(tricks: int) -> int:
+    """Game points for the fault of the other player, to one with so many tricks: 3 or 2."""
+    return 3 if tricks == 0 else 2
+
+
+@compiled
 def schneider_measure(record: Record, codes: Codes, seat: int) -> int:
     """The points of ``seat`` that this rule set compares with 33."""
     by_cards, by_all = record[r.CARD_POINTS + seat], points(record, seat)
-    return by_cards if codes[_SCHNEIDER_BY] == 1 else by_all
+    return by_cards if codes[_SCHNEIDER_BY] == _BY_CARD_POINTS else by_all
 
 
 @compiled
@@ -117,9 +129,9 @@ def sixty_six_value(record: Record, codes: Codes, seat: int) -> int:
     """Game points that ``seat`` gets for going out now, the opponent not being the closer."""
     other = 1 - seat
     tricks, measure = record[r.TRICKS + other], schneider_measure(record, codes, other)
-    by_card_points = codes[_SCHNEIDER_BY] == 1
+    by_card_points = codes[_SCHNEIDER_BY] == _BY_CARD_POINTS
     at_close = record[r.CLOSE_CARD_POINTS] if by_card_points else record[r.CLOSE_POINTS]
-    is_as_closed = (record[r.CLOSED_BY] == seat) & (codes[_CLOSE_VALUED_AT] == 1)
+    is_as_closed = (record[r.CLOSED_BY] == seat) & (codes[_CLOSE_VALUED_AT] == _AT_CLOSING)
     return value_against(
         record[r.CLOSE_TRICKS] if is_as_closed else tricks, at_close if is_as_closed else measure
     )
@@ -130,8 +142,8 @@ def close_failure_value(record: Record, codes: Codes) -> int:
     """Game points that the closer's opponent gets if the closer, who must be known, fails now."""
     closer = max(int(record[r.CLOSED_BY]), 0)
     as_it_stands = value_against(record[r.TRICKS + closer], record[r.CARD_POINTS + closer])
-    as_closed = 3 if record[r.CLOSE_TRICKS] == 0 else 2
-    return as_it_stands if codes[_CLOSE_FAILURE] == 1 else as_closed
+    as_closed = value_of_fault(record[r.CLOSE_TRICKS])
+    return as_it_stands if codes[_CLOSE_FAILURE] == _BY_POINTS else as_closed
 
 
 @compiled
@@ -161,7 +173,7 @@ def go_out(record: Record, codes: Codes, seat: int) -> None:
 @compiled
 def go_out_if_automatic(record: Record, codes: Codes, seat: int) -> None:
     """Where 66 needs no claim, end the deal the instant that ``seat`` has it."""
-    if codes[_CLAIMS] == 0 and is_out(record, seat):
+    if codes[_CLAIMS] == _AUTOMATIC and is_out(record, seat):
         go_out(record, codes, seat)
 
 
@@ -172,7 +184,7 @@ def lose_by_rule(record: Record, codes: Codes, loser: int, reason: int) -> None:
     if record[r.CLOSED_BY] == loser:
         finish(record, winner, close_failure_value(record, codes), _FAILED_CLOSE)
     else:
-        finish(record, winner, 3 if record[r.TRICKS + winner] == 0 else 2, reason)
+        finish(record, winner, value_of_fault(record[r.TRICKS + winner]), reason)
 
 
 @compiled
@@ -184,7 +196,7 @@ def play_out(record: Record, codes: Codes, last_winner: int) -> None:
         go_out(record, codes, last_winner)
     elif closer != r.NONE:
         finish(record, 1 - closer, close_failure_value(record, codes), _FAILED_CLOSE)
-    elif codes[_EXHAUSTED] == 0:
+    elif codes[_EXHAUSTED] == _LAST_TRICK_WINS:
         finish(record, last_winner, LAST_TRICK_VALUE, _LAST_TRICK)
     elif is_out(record, other):
         go_out(record, codes, other)
