@@ -150,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from rich.console import Console
     except ModuleNotFoundError as error:
         return _complain(
-            f"this command needs {error.name}: pip install 'schnapsen-env[train]'", WRONG_COMMAND
+            f"this command needs {error.name}: pip install -e '.[play]'", WRONG_COMMAND
         )
     try:
         command = tyro.cli(parse, prog="evaluate.py", args=arguments)

@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from schnapsen_env.integers import as_integer
 from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent
 from schnapsen_env.rules import Rules, resolve_rules
 
@@ -219,12 +220,16 @@ def load(spec: str, rules: str | Rules = "pagat_auto", seed: int = 0) -> Agent:
         seed: where the agent's own randomness starts.
 
     Raises:
-        ValueError: the spec is wrong, or what it names cannot be loaded; the message says why.
+        ValueError: the spec or the seed is wrong, or what the spec names cannot be loaded; the
+            message says why.
         ModuleNotFoundError: a library is missing; the message names the extra that brings it.
         TypeError: ``spec`` or ``rules`` is of another type.
     """
     parsed = parse_spec(spec)
-    built = KINDS[parsed.kind].build(parsed, resolve_rules(rules), seed)
+    number = as_integer(seed)
+    if number is None or number < 0:
+        raise ValueError(f"the seed of an agent is an integer from 0 on, not {seed!r}")
+    built = KINDS[parsed.kind].build(parsed, resolve_rules(rules), number)
     return as_agent(built, f"agent {spec!r}")
 
 
@@ -270,7 +275,7 @@ def _build_ppo(spec: Spec, rules: Rules, seed: int) -> object:
             raise
         raise ModuleNotFoundError(
             f"agent {spec.text!r} needs the library {error.name!r}, which is not installed: "
-            "pip install 'schnapsen-env[train]'",
+            "pip install -e '.[play]'",
             name=error.name,
         ) from error
     return _with_endgame(agent, spec, rules)
@@ -295,7 +300,7 @@ def _build_exported(spec: Spec, rules: Rules, seed: int) -> object:
             raise
         raise ModuleNotFoundError(
             f"agent {spec.text!r} needs the library {error.name!r}, which is not installed: "
-            f"pip install 'schnapsen-env[{extra}]'",
+            f"pip install -e '.[{extra}]'",
             name=error.name,
         ) from error
 

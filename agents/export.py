@@ -17,10 +17,8 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -38,6 +36,7 @@ from agents.exported import (
     OnnxAgent,
     TorchScriptAgent,
 )
+from agents.files import check_writable, replace_file, write_to_disk
 from agents.ppo import PPOAgent
 from agents.ppo.checkpoint import (
     CheckpointInfo,
@@ -254,13 +253,11 @@ def export(
             that was there before is untouched.
         ModuleNotFoundError: a library is missing.
     """
-    unfinished = path.with_name(f".{path.name}.unfinished")
     blob = make_bytes(network)
-    try:
-        with unfinished.open("wb") as file:
-            file.write(blob)
-            file.flush()
-            os.fsync(file.fileno())
+    comparisons: list[Comparison] = []
+
+    def write(unfinished: Path) -> None:
+        write_to_disk(unfinished, blob)
         comparison = compare(network, load(unfinished), positions)
         difference = max(comparison.log_prob_difference, comparison.value_difference)
         if comparison.other_actions or not difference <= TOLERANCE:
@@ -268,12 +265,16 @@ def export(
                 f"{path} was not written: it would answer differently from the checkpoint, by "
                 f"{difference:.2g} and in {comparison.other_actions} of {positions} actions"
             )
-        unfinished.replace(path)
+        comparisons.append(comparison)
+
+    try:
+        check_writable(path)
+        if path.exists() and not path.is_file():
+            raise ExportError(f"cannot write {path}: it is no file")
+        replace_file(path, write)
     except OSError as error:
         raise ExportError(f"cannot write {path}: {error.strerror}") from error
-    finally:
-        unfinished.unlink(missing_ok=True)
-    return comparison
+    return comparisons[0]
 
 
 # ----------------------------------------------------------------------------------- comparing
@@ -283,7 +284,7 @@ def compare(network: Network, exported: ExportedAgent, positions: int = POSITION
     """Ask the checkpoint and an exported network about positions from the checkpoint's own play."""
     layout = Layout(suits=network.info.suits)  # pyright: ignore[reportArgumentType] - was checked
     original = PPOAgent(network.weights, layout)
-    rules = replace(Rules(), **network.info.rules)
+    rules = Rules(**network.info.rules)
     observations, masks = positions_of_play(network.weights, layout, rules, positions)
     probs, values = original.evaluate(observations, masks)
     other_probs, other_values = exported.evaluate(observations, masks)
@@ -346,6 +347,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if parsed.onnx is None and parsed.torchscript is None:
         return _complain("name a file: --onnx FILE, --torchscript FILE, or both")
     try:
+        if parsed.onnx is not None and parsed.onnx == parsed.torchscript:
+            raise ExportError(f"--onnx and --torchscript both name {parsed.onnx}")
         network = read_network(parsed.agent)
         for path, make_bytes, load in (
             (parsed.onnx, onnx_bytes, OnnxAgent),
@@ -362,7 +365,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         extra = _LIBRARY_EXTRA.get((error.name or "").split(".")[0])
         if extra is None:
             raise
-        return _complain(f"{error.name} is not installed; pip install 'schnapsen-env[{extra}]'")
+        return _complain(f"{error.name} is not installed; pip install -e '.[{extra}]'")
     except (ValueError, OSError) as error:
         return _complain(str(error))
     return 0

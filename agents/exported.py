@@ -58,11 +58,13 @@ def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
         raise ExportError(f"{path} was not written by agents.export: it has no metadata of ours")
     try:
         content: Any = json.loads(text)
-    except ValueError as error:
-        raise ExportError(f"{path}: the metadata is damaged: {error}") from error
+    except (ValueError, RecursionError) as error:  # RecursionError: nested too deeply
+        raise ExportError(f"{path}: the metadata is damaged: {first_line(error)}") from error
     if not isinstance(content, dict) or any(key not in content for key in _NEEDED):
         raise ExportError(f"{path}: the metadata is damaged: it needs {', '.join(_NEEDED)}")
     metadata = cast("dict[str, Any]", content)
+    if not isinstance(metadata["rules"], dict) or type(metadata["format"]) is not int:
+        raise ExportError(f"{path}: the metadata is damaged: of another type than expected")
     if metadata["format"] != FORMAT_VERSION:
         raise ExportError(
             f"{path} has format {metadata['format']}, this program reads format {FORMAT_VERSION}"
@@ -148,11 +150,13 @@ class ExportedAgent(ABC):
             points that the player to move expects, ``float32[N]``.
 
         Raises:
-            ValueError: a shape is wrong.
+            TypeError: an array is of another kind.
+            ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
         inputs, masks, orders = renamed_inputs(
             "exported", observations, action_masks, self._suits_code
         )
+        require_legal(masks)
         log_probs, values = self.run(inputs, masks)
         probs = np.zeros_like(log_probs)
         for action in range(NUM_ACTIONS):

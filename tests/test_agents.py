@@ -92,6 +92,11 @@ def test_other_types_and_unknown_rules_are_refused() -> None:
         agents.load(3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="unknown rule set 'bridge'"):
         agents.load("random", rules="bridge")
+    for spec in ("random", "heuristic", "rdeep", "ppo:agents/checkpoints/pagat_auto"):
+        for seed in (-1, 1.5, None, True):
+            with pytest.raises(ValueError, match="the seed of an agent is an integer from 0 on"):
+                agents.load(spec, seed=seed)  # type: ignore[arg-type]
+    agents.load("random", seed=np.int64(3))  # type: ignore[arg-type]
 
 
 MODULE = """
@@ -198,9 +203,9 @@ def test_a_missing_library_is_named_with_the_extra_that_brings_it(
 
         return load_agent
 
-    monkeypatch.setattr("agents.ppo.load_agent", needs("torch.nn"))
+    monkeypatch.setattr("agents.ppo.load_agent", needs("safetensors.numpy"))
     with pytest.raises(
-        ModuleNotFoundError, match=r"'torch.nn'.*pip install 'schnapsen-env\[train\]'"
+        ModuleNotFoundError, match=r"'safetensors.numpy'.*pip install -e '\.\[play\]'"
     ):
         agents.load("ppo:somewhere")
     # No extra brings a module of this repository: that is a fault of ours, and stays as it is.

@@ -577,7 +577,7 @@ def test_a_missing_library_is_named_with_its_extra(
     assert command.main(line.split()) == 2
     error = capsys.readouterr().err
     assert library in error
-    assert "pip install 'schnapsen-env[league]'" in error
+    assert "pip install -e '.[league]'" in error
 
 
 def test_a_duel_needs_neither_library() -> None:

@@ -19,6 +19,7 @@ from agents.ppo import CheckpointError, Config, PPOAgent, load_agent
 from agents.ppo.checkpoint import (
     CheckpointInfo,
     Weights,
+    info_sha256,
     read_checkpoint,
     read_training,
     save_checkpoint,
@@ -257,8 +258,39 @@ def latest(run_dir: Path) -> Path:
 
 
 def edit_info(run_dir: Path, **changes: Any) -> None:
+    """Change what a checkpoint says of itself, as somebody does who knows of the hash."""
     path = latest(run_dir) / "checkpoint.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    values = json.loads(path.read_text()) | changes
+    values["info_sha256"] = info_sha256(values)
+    path.write_text(json.dumps(values))
+
+
+def test_an_edited_description_is_refused(run_dir: Path) -> None:
+    path = latest(run_dir) / "checkpoint.json"
+    text = path.read_text()
+    assert '"suits": "canonical"' in text
+    path.write_text(json.dumps(json.loads(text)))  # the same in one line
+    load_agent(run_dir)
+    path.write_text(text.replace('"suits": "canonical"', '"suits": "trump_first"', 1))
+    assert "checkpoint.json is damaged: it is not the file that was written" in refusal(run_dir)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"frobnicate": 3}, "rules of another version of this program, which differ in frobnicate"),
+        ({"must_beat": 1}, "is damaged: Rules.must_beat=1 is unknown"),
+    ],
+)
+def test_rules_that_are_not_to_be_had_are_refused(
+    run_dir: Path, changes: dict[str, Any], message: str
+) -> None:
+    edit_info(run_dir, rules=asdict(RULES["pagat_auto"]) | changes)
+    assert message in refusal(run_dir)
+    rules = asdict(RULES["pagat_auto"])
+    del rules["claims"]
+    edit_info(run_dir, rules=rules)
+    assert "which differ in claims" in refusal(run_dir)
 
 
 def test_checkpoint_comes_back_as_it_was(run_dir: Path) -> None:
@@ -361,7 +393,7 @@ def test_weights_that_are_no_numbers_are_refused(run_dir: Path) -> None:
         ("{", "damaged or unreadable"),
         ("[]", "does not describe a checkpoint"),
         ('{"format": 99}', "has format 99"),
-        ('{"format": 1}', "it lacks config, features"),
+        ('{"format": 2}', "it lacks config, features"),
         ("[" * 100_000, "damaged or unreadable"),
         ('{"format": ' + "9" * 5000 + "}", "damaged or unreadable"),
     ],

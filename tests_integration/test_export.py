@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -19,7 +20,7 @@ import torch
 import agents
 from agents import export as exporting
 from agents.export import compare, main, onnx_bytes, positions_of_play, read_network
-from agents.exported import METADATA_KEY, ExportError, OnnxAgent, TorchScriptAgent
+from agents.exported import METADATA_KEY, ExportedAgent, ExportError, OnnxAgent, TorchScriptAgent
 from agents.ppo import Config, PPOAgent
 from agents.ppo.checkpoint import CheckpointInfo, save_checkpoint
 from agents.ppo.config import config_to_dict
@@ -158,6 +159,8 @@ def test_foreign_and_outdated_files_are_refused(exported: Path, tmp_path: Path) 
         (metadata | {"layout_version": 99}, "version 99 of the observation"),
         (metadata | {"memory": "none"}, "memory='none'"),
         (metadata | {"suits": "sorted"}, "suits='sorted' is unknown"),
+        (metadata | {"rules": []}, "the metadata is damaged: of another type"),
+        (metadata | {"format": True}, "the metadata is damaged: of another type"),
     ]
     path = tmp_path / "wrong.onnx"
     for content, message in wrong:
@@ -184,6 +187,9 @@ def test_shapes_and_masks_are_checked(exported: Path, kind: str) -> None:
         player.act(np.full(size, np.nan, np.float32), np.ones(27, np.int8))
     with pytest.raises(ValueError, match="position 0 allows no action"):
         player.act(np.zeros(size, np.float32), np.zeros(27, np.int8))
+    assert isinstance(player, ExportedAgent)
+    with pytest.raises(ValueError, match="position 0 allows no action"):
+        player.evaluate(np.zeros((1, size), np.float32), np.zeros((1, 27), np.int8))
     nothing = player.act_batch(np.zeros((0, size), np.float32), np.zeros((0, 27), np.int8))
     assert nothing.shape == (0,)
 
@@ -218,11 +224,26 @@ def test_the_command_says_what_is_wrong(
         (["heuristic", "--onnx", "x"], "write ppo:path, not 'heuristic'"),
         ([f"ppo:{tmp_path / 'no'}", "--onnx", "x"], "there is no checkpoint"),
         ([run, "--onnx", str(tmp_path / "no" / "x")], "cannot write"),
+        ([run, "--torchscript", str(tmp_path)], "it is a folder"),
+        ([run, "--onnx", "x", "--torchscript", "x"], "--onnx and --torchscript both name x"),
     ]
     for arguments, message in wrong:
         assert main(arguments) == exporting.FAILED
         assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs links and pipes")
+def test_a_link_stays_a_link_and_a_pipe_is_refused(exported: Path, tmp_path: Path) -> None:
+    run = f"ppo:{exported / 'natural'}"
+    (tmp_path / "target.pt").write_bytes(b"old")
+    (tmp_path / "link.pt").symlink_to("target.pt")
+    assert main([run, "--torchscript", str(tmp_path / "link.pt")]) == 0
+    assert (tmp_path / "link.pt").is_symlink()
+    assert (tmp_path / "target.pt").read_bytes() != b"old"
+    os.mkfifo(tmp_path / "pipe.pt")
+    assert main([run, "--torchscript", str(tmp_path / "pipe.pt")]) == exporting.FAILED
+    assert (tmp_path / "pipe.pt").is_fifo()
 
 
 def test_a_missing_library_is_named_with_its_extra(
@@ -235,8 +256,8 @@ def test_a_missing_library_is_named_with_its_extra(
         monkeypatch.setitem(sys.modules, library, None)
     run = f"ppo:{exported / 'natural'}"
     assert main([run, "--onnx", str(tmp_path / "x.onnx")]) == exporting.FAILED
-    assert "pip install 'schnapsen-env[export]'" in capsys.readouterr().err
-    with pytest.raises(ModuleNotFoundError, match=r"schnapsen-env\[export\]"):
+    assert "pip install -e '.[export]'" in capsys.readouterr().err
+    with pytest.raises(ModuleNotFoundError, match=r"pip install -e '\.\[export\]'"):
         agents.load(f"onnx:{exported / 'natural'}.onnx")
 
 

@@ -243,7 +243,7 @@ def import_choix() -> Any:
         import choix
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"ratings need {error.name}: pip install 'schnapsen-env[league]'", name=error.name
+            f"ratings need {error.name}: pip install -e '.[league]'", name=error.name
         ) from error
     return choix
 

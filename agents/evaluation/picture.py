@@ -36,7 +36,7 @@ def _figure_class() -> Any:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"a picture needs {error.name}: pip install 'schnapsen-env[league]'", name=error.name
+            f"a picture needs {error.name}: pip install -e '.[league]'", name=error.name
         ) from error
     return Figure
 

@@ -25,7 +25,8 @@ import io
 import json
 import pickle
 import shutil
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, cast, get_origin, get_type_hints
@@ -42,11 +43,12 @@ from agents.ppo.errors import CheckpointError
 from schnapsen_env import __version__
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.observation import LAYOUT_VERSION, Layout
+from schnapsen_env.rules import Rules
 
 Weights = dict[str, npt.NDArray[np.float32]]
 
 #: Raised whenever the files change their meaning.
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
 WEIGHTS_FILE: Final = "weights.safetensors"
 INFO_FILE: Final = "checkpoint.json"
 TRAINING_FILE: Final = "training.pt"
@@ -74,6 +76,8 @@ class CheckpointInfo:
     training_sha256: str = ""
     package_version: str = __version__
     format: int = FORMAT_VERSION
+    #: Of everything above, see :func:`info_text`.
+    info_sha256: str = ""
 
 
 # ------------------------------------------------------------------------------------- writing
@@ -111,11 +115,14 @@ def save_checkpoint(
     buffer = io.BytesIO()
     torch.save(training, buffer)
     training_blob = buffer.getvalue()
-    hashes = {"weights_sha256": _sha256(weights_blob), "training_sha256": _sha256(training_blob)}
-    values = asdict(info) | hashes
+    info = replace(
+        info,
+        weights_sha256=_sha256(weights_blob),
+        training_sha256=_sha256(training_blob),
+    )
     write_to_disk(unfinished / WEIGHTS_FILE, weights_blob)
     write_to_disk(unfinished / TRAINING_FILE, training_blob)
-    write_to_disk(unfinished / INFO_FILE, json.dumps(values, indent=2).encode())
+    write_to_disk(unfinished / INFO_FILE, info_text(info).encode())
     if folder.exists():  # left by a run that was interrupted and then resumed from further back
         shutil.rmtree(folder)
     unfinished.rename(folder)
@@ -125,6 +132,19 @@ def save_checkpoint(
             if old != folder:
                 shutil.rmtree(old, ignore_errors=True)
     return folder
+
+
+def info_text(info: CheckpointInfo) -> str:
+    """The content of ``checkpoint.json``, with its own hash filled in."""
+    values = asdict(info)
+    values["info_sha256"] = info_sha256(values)
+    return json.dumps(values, indent=2)
+
+
+def info_sha256(values: Mapping[str, Any]) -> str:
+    """The hash of all values but itself, whatever their order and the white space between."""
+    rest = {name: value for name, value in values.items() if name != "info_sha256"}
+    return _sha256(json.dumps(rest, sort_keys=True).encode())
 
 
 def _sha256(blob: bytes) -> str:
@@ -179,10 +199,11 @@ def read_checkpoint(path: Path) -> tuple[CheckpointInfo, Weights]:
 
     Raises:
         CheckpointError: a file is missing, cut short or altered, the parts do not fit each other,
-            or the observation has another version than this program's.
+            or rules or observation are of another version than this program's.
     """
     folder = find_checkpoint(path)
     info = _read_info(folder / INFO_FILE)
+    _check_rules(info, folder)
     _check_layout(info, folder)
     weights = _read_weights(folder / WEIGHTS_FILE, info.weights_sha256)
     _check_shapes(info, weights, folder)
@@ -224,6 +245,8 @@ def _read_info(path: Path) -> CheckpointInfo:
         )
     if missing := sorted(expected - set(values)):
         raise CheckpointError(f"{path} is damaged: it lacks {', '.join(missing)}")
+    if values["info_sha256"] != info_sha256(values):
+        raise CheckpointError(f"{path} is damaged: it is not the file that was written (SHA-256)")
     hints = get_type_hints(CheckpointInfo)
     for name in expected:
         given = values[name]
@@ -236,6 +259,21 @@ def _read_info(path: Path) -> CheckpointInfo:
         if not fits:
             raise CheckpointError(f"{path} is damaged: {name} cannot be {given!r}")
     return CheckpointInfo(**{name: values[name] for name in expected})
+
+
+def _check_rules(info: CheckpointInfo, folder: Path) -> None:
+    known = {field.name for field in fields(Rules)}
+    differing = known.symmetric_difference(info.rules)
+    if differing:
+        raise CheckpointError(
+            f"{folder} was trained under rules of another version of this program, which differ in "
+            f"{', '.join(sorted(differing))}: train again, or install schnapsen-env "
+            f"{info.package_version}"
+        )
+    try:
+        Rules(**info.rules)
+    except ValueError as error:
+        raise CheckpointError(f"{folder / INFO_FILE} is damaged: {error}") from error
 
 
 def _check_layout(info: CheckpointInfo, folder: Path) -> None:

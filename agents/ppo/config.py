@@ -153,6 +153,9 @@ class Config:
             value = getattr(self, field.name)
             finite = not isinstance(value, float) or math.isfinite(value)
             self._require(field.name, finite, "must be finite")
+            most = _LARGEST if isinstance(value, float) else _MOST
+            small = not isinstance(value, (int, float)) or field.name == "seed" or value <= most
+            self._require(field.name, small, f"must be at most {most:g}")
         threads = self.torch_threads <= MOST_THREADS
         self._require("torch_threads", threads, f"must be at most {MOST_THREADS}")
         for name in ("gamma", "gae_lambda", "opponent_share", "random_openings", "magnet_rate"):
@@ -178,6 +181,7 @@ class Config:
         self._require("final_eval_deals", self.final_eval_deals != 1, "must be 0, or 2 or more")
         for name in ("eval_deals", "final_eval_deals"):
             self._require(name, getattr(self, name) <= MOST_PAIRS, f"must be at most {MOST_PAIRS}")
+        self._require("num_steps", self.batch_size > 1, "must be 2 or more with num_envs=1")
         fits = self.minibatch_size <= self.batch_size and self.batch_size % self.minibatch_size == 0
         self._require(
             "minibatch_size",
@@ -214,6 +218,10 @@ class Config:
 #: What :attr:`Config.opponents` calls an earlier self of the learning policy.
 PAST: Final = "past"
 _WIDEST: Final = 8192
+#: Of any whole number but the seed; what is larger is a slip.
+_MOST: Final = 10**15
+#: What the network can compute with.
+_LARGEST: Final = 3e38
 _POSITIVE: Final = (
     "total_timesteps torch_threads num_envs num_steps update_epochs minibatch_size learning_rate "
     "adam_eps clip_coef max_grad_norm checkpoint_interval log_interval past_selves past_interval"

@@ -13,5 +13,9 @@ class CheckpointError(ValueError):
     """A checkpoint that cannot be read or must not be used; the message says which and why."""
 
 
+class NothingToLearnError(RuntimeError):
+    """An iteration left the policy too few decisions; the message says how many and why."""
+
+
 class NonFiniteLossError(ArithmeticError):
     """A loss or gradient is infinite or not a number; the message names the term and the moment."""

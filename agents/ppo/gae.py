@@ -61,7 +61,8 @@ def generalised_advantages(
 
     Returns:
         Advantages and returns, ``float32[T, N]`` each, in the view of the player who moved; the
-        advantages of decisions that are not :func:`learnable` are 0.
+        advantages of decisions that are not :func:`learnable` are 0. The return of an exact row is
+        that of the action taken, which a mistake makes smaller than the exact value.
     """
     carry = turn_signs(to_play) * gamma * ~dones
     decay = carry * gae_lambda

@@ -28,7 +28,12 @@ from torch import Tensor, nn
 
 from agents.ppo.checkpoint import Weights, read_checkpoint
 from agents.ppo.config import PAST, Config
-from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError
+from agents.ppo.errors import (
+    CheckpointError,
+    ConfigError,
+    NonFiniteLossError,
+    NothingToLearnError,
+)
 from agents.ppo.gae import generalised_advantages, learnable
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.network import PolicyValueNet, StateCritic
@@ -167,7 +172,7 @@ class Learner:
             NonFiniteLossError: a loss or gradient is not finite, before its step reaches the
                 weights; or a weight after the last step.
             AgentError: an opponent of the pool fails.
-            ConfigError: opponents and chance left the policy nothing to learn from.
+            NothingToLearnError: opponents and chance left the policy nothing to learn from.
         """
         config = self.config
         now = coefficients(config, self.iteration / config.num_iterations)
@@ -191,7 +196,7 @@ class Learner:
         learnt = learnable(rollout.learns, rollout.dones)
         learnt_from = learnt.flatten().nonzero().squeeze(1)
         if len(learnt_from) < _FEWEST_DECISIONS:
-            raise ConfigError(
+            raise NothingToLearnError(
                 f"num_envs * num_steps = {config.batch_size}: opponents and random openings left "
                 f"the policy {len(learnt_from)} decisions to learn from; choose more deals or steps"
             )
@@ -433,13 +438,20 @@ def _metrics(
         f"losses/{name}": torch.stack([terms[name] for terms in history]).mean().item()
         for name in history[0]
     }
-    returns, values = returns[learnt], rollout.values[:-1][learnt]
-    spread = returns.var().item()
-    # Where all returns are alike, there is nothing to foresee.
-    foreseen = 1.0 - (returns - values).var().item() / spread if spread else 0.0
-    metrics["losses/explained_variance"] = foreseen
+    # What the solver knows is no merit of the network's.
+    estimated = learnt & ~rollout.exact[:-1]
+    metrics["losses/explained_variance"] = _explained_variance(
+        rollout.values[:-1][estimated], returns[estimated]
+    )
     metrics["charts/learnt_share"] = learnt.float().mean().item()
     return metrics | {f"charts/{name}": value for name, value in vars(now).items()}
+
+
+def _explained_variance(values: Tensor, returns: Tensor) -> float:
+    """The share of the variance of the returns that the values foresee, ``float32[M]`` each."""
+    if len(returns) < _FEWEST_DECISIONS or not (spread := returns.var().item()):
+        return 0.0  # there is nothing to foresee
+    return 1.0 - (returns - values).var().item() / spread
 
 
 def choose_device(config: Config) -> torch.device:

@@ -40,9 +40,16 @@ from agents.ppo.config import (
     Config,
     config_from_dict,
     config_to_dict,
+    read_config,
     write_config,
 )
-from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError, RunDirError
+from agents.ppo.errors import (
+    CheckpointError,
+    ConfigError,
+    NonFiniteLossError,
+    NothingToLearnError,
+    RunDirError,
+)
 from agents.ppo.learner import Learner
 from agents.ppo.logger import MetricsLog, Screen, check_tensorboard
 from agents.ppo.watching import OPPONENTS, watch
@@ -54,6 +61,8 @@ from schnapsen_env.rules import resolve_rules
 
 CONFIG_FILE: Final = "config.yaml"
 EVALUATION_FILE: Final = "evaluation.json"
+#: What the deals of evaluations have beyond the seed, to differ from all others of the run.
+_EVAL_STREAM: Final = 2
 #: Locked while somebody trains in the folder.
 LOCK_FILE: Final = ".lock"
 #: Written, and removed at once, to see whether a folder can be written to.
@@ -232,7 +241,7 @@ class Trainer:
 
     def __post_init__(self) -> None:
         self.rules = resolve_rules(self.config.rules)
-        entropy = np.random.SeedSequence([self.config.seed, len(OPPONENTS)])
+        entropy = np.random.SeedSequence([self.config.seed, _EVAL_STREAM])
         #: Of the deals of all evaluations in this run, so that its curve compares like with like.
         self.eval_seed = int(entropy.generate_state(1)[0])
         self._seconds_at_start = time.process_time()
@@ -305,6 +314,7 @@ class Trainer:
 
         Raises:
             NonFiniteLossError: training has failed; the message names the last good checkpoint.
+            NothingToLearnError: opponents took all decisions of an iteration; likewise.
             AgentError: an opponent has failed; likewise.
             OSError: the disk is full or gone; likewise.
             RunDirError: another process trains in the folder by now.
@@ -329,10 +339,8 @@ class Trainer:
                         self.save()
             if self.saved_at != learner.timesteps:
                 self.save()
-        except NonFiniteLossError as error:
-            raise NonFiniteLossError(f"{error}; {self._last_good()}") from error
-        except AgentError as error:
-            raise AgentError(f"{error}; {self._last_good()}") from error
+        except (NonFiniteLossError, NothingToLearnError, AgentError) as error:
+            raise type(error)(f"{error}; {self._last_good()}") from error
         except OSError as error:
             raise OSError(
                 error.errno or errno.EIO,
@@ -438,12 +446,17 @@ class Trainer:
 
 
 def resumed_config(run_dir: Path) -> Config:
-    """The settings of the run in ``run_dir``, at its latest checkpoint.
+    """The settings that the run in ``run_dir`` goes on with.
+
+    They are those of its ``config.yaml``. It may have been edited, and it also holds what an
+    earlier resumption has changed that did not live to write a checkpoint. Without that file they
+    are those of the latest checkpoint.
 
     Raises:
         RunDirError: there is no such folder.
         CheckpointError: the run has no checkpoint, or it is damaged.
-        ConfigError: the settings are of another version of this program.
+        ConfigError: the settings are of another version of this program, or a setting was edited
+            that no run can change.
     """
     if not run_dir.is_dir():
         raise RunDirError(f"cannot resume {run_dir}: there is no such folder")
@@ -459,19 +472,25 @@ def resumed_config(run_dir: Path) -> Config:
         info, _ = read_checkpoint(folder)
         read_training(folder)
     except CheckpointError as error:
-        raise CheckpointError(f"{error}{_older_checkpoints(run_dir)}") from error
-    return replace(config_from_dict(info.config, str(folder)), run_dir=str(run_dir))
+        raise CheckpointError(f"{error}{_other_checkpoints(run_dir)}") from error
+    config = config_from_dict(info.config, str(folder))
+    settings = run_dir / CONFIG_FILE
+    if settings.exists():
+        written = read_config(settings)
+        check_changes(config, written)
+        config = written
+    return replace(config, run_dir=str(run_dir))
 
 
-def _older_checkpoints(run_dir: Path) -> str:
+def _other_checkpoints(run_dir: Path) -> str:
     """What can be done about a damaged checkpoint, if there are others."""
-    names = sorted(path.parent.name for path in run_dir.glob(f"{CHECKPOINTS_DIR}/*/{INFO_FILE}"))
-    if len(names) < 2:
+    latest = run_dir / LATEST_FILE
+    damaged = latest.read_text(encoding="utf-8", errors="replace").strip()
+    whole = run_dir.glob(f"{CHECKPOINTS_DIR}/step-*/{INFO_FILE}")
+    names = sorted({path.parent.name for path in whole} - {damaged})
+    if not names:
         return ""
-    return (
-        f"; to go on from another one, write its name into {run_dir / LATEST_FILE}: "
-        f"{', '.join(names)}"
-    )
+    return f"; to go on from another one, write its name into {latest}: {', '.join(names)}"
 
 
 def check_changes(before: Config, after: Config) -> None:
