@@ -108,12 +108,16 @@ def evaluate(agent: PPO, args: Args) -> tuple[float, float]:
     envs = make_envs(args)
     observations, info = envs.reset(seed=args.seed + 1_000_000)
     points: list[float] = []
-    while len(points) < args.eval_deals:
+    # Of each environment as many deals: those that are over first are the short ones.
+    left = np.full(envs.num_envs, -(-args.eval_deals // envs.num_envs))
+    while left.any():
         # The mask belongs to playing as much as to learning.
         actions, *_ = agent.get_action(observations, action_mask=info["action_mask"])
         observations, _, dones, _, info = envs.step(actions)
-        if dones.any():
-            points.extend(info["game_points"][dones].tolist())
+        counted = dones & (left > 0)
+        if counted.any():
+            points.extend(info["game_points"][counted].tolist())
+            left[counted] -= 1
     return float(np.mean(points)), float(1.96 * np.std(points) / np.sqrt(len(points)))
 
 

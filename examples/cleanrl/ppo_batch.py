@@ -5,7 +5,7 @@ time goes to the network. What differs from PPO for a single player is marked "t
 the reward is that of the player who has just moved, and a value changes its sign exactly where the
 player to move changes, which is not at every step.
 
-    pip install 'schnapsen-env[train]'
+    pip install -e '.[train]'
     python examples/cleanrl/ppo_batch.py
 
 Letters in shapes: T steps, N deals at once, M rows of a minibatch, F features, A = 27 actions.
@@ -209,13 +209,17 @@ def evaluate(agent: Agent, args: Args) -> tuple[float, float]:
     )
     observations, info = envs.reset(seed=args.seed + 1_000_000)
     points: list[float] = []
-    while len(points) < args.eval_deals:
+    # Of each environment as many deals: those that are over first are the short ones.
+    left = np.full(envs.num_envs, -(-args.eval_deals // envs.num_envs))
+    while left.any():
         with torch.no_grad():
             masks = torch.from_numpy(info["action_mask"]).bool()
             log_probs, _ = agent(torch.from_numpy(observations), masks)
         observations, _, dones, _, info = envs.step(log_probs.argmax(1).numpy())
-        if dones.any():
-            points.extend(info["game_points"][dones].tolist())
+        counted = dones & (left > 0)
+        if counted.any():
+            points.extend(info["game_points"][counted].tolist())
+            left[counted] -= 1
     return float(np.mean(points)), float(1.96 * np.std(points) / np.sqrt(len(points)))
 
 

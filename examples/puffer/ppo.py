@@ -5,7 +5,7 @@ the observation. Advantages are the ordinary ones, as for one player: the row of
 by the row of the same seat, whoever moves. Rows that are not to move (``env.masks``) have no legal
 action, so they teach the value and leave the policy alone.
 
-    pip install 'schnapsen-env[train]'
+    pip install -e '.[train]'
     python examples/puffer/ppo.py
 
 Letters in shapes: T steps, R = 2N rows, one a seat, M rows of a minibatch, F features, A actions.
@@ -199,15 +199,19 @@ def evaluate(policy: Policy, args: Args) -> tuple[float, float]:
     )
     observations, info = envs.reset(seed=args.seed + 1_000_000)
     points: list[float] = []
-    while len(points) < args.eval_deals:
+    # Of each environment as many deals: those that are over first are the short ones.
+    left = np.full(envs.num_envs, -(-args.eval_deals // envs.num_envs))
+    while left.any():
         # That environment gives numbers in [0, 1]; the policy was trained on whole ones.
         whole = np.rint(observations / policy.scale.numpy())
         rows = np.concatenate([whole, info["action_mask"]], axis=1).astype(np.uint8)
         with torch.no_grad():
             actions = policy(torch.from_numpy(rows))[0].argmax(1)
         observations, _, dones, _, info = envs.step(actions.numpy())
-        if dones.any():
-            points.extend(info["game_points"][dones].tolist())
+        counted = dones & (left > 0)
+        if counted.any():
+            points.extend(info["game_points"][counted].tolist())
+            left[counted] -= 1
     return float(np.mean(points)), float(1.96 * np.std(points) / np.sqrt(len(points)))
 
 

@@ -123,13 +123,17 @@ def evaluate(learner: DQN, args: Args) -> tuple[float, float]:
     )
     observations, info = envs.reset(seed=args.seed + 1_000_000)
     points: list[float] = []
-    while len(points) < args.eval_deals:
+    # Of each environment as many deals: those that are over first are the short ones.
+    left = np.full(envs.num_envs, -(-args.eval_deals // envs.num_envs))
+    while left.any():
         seen = Batch(obs=Batch(obs=observations, mask=info["action_mask"].astype(bool)), info={})
         with torch.no_grad():
             actions = learner.policy(seen).act
         observations, _, dones, _, info = envs.step(actions)
-        if dones.any():
-            points.extend(info["game_points"][dones].tolist())
+        counted = dones & (left > 0)
+        if counted.any():
+            points.extend(info["game_points"][counted].tolist())
+            left[counted] -= 1
     return float(np.mean(points)), float(1.96 * np.std(points) / np.sqrt(len(points)))
 
 

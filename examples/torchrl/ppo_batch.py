@@ -132,13 +132,17 @@ def evaluate(policy: nn.Module, args: Args) -> tuple[float, float]:
     )
     observations, info = envs.reset(seed=args.seed + 1_000_000)
     points: list[float] = []
-    while len(points) < args.eval_deals:
+    # Of each environment as many deals: those that are over first are the short ones.
+    left = np.full(envs.num_envs, -(-args.eval_deals // envs.num_envs))
+    while left.any():
         with torch.no_grad():
             masks = torch.from_numpy(info["action_mask"]).bool()
             logits = policy(torch.from_numpy(observations)).where(masks, -torch.inf)
         observations, _, dones, _, info = envs.step(logits.argmax(1).numpy())
-        if dones.any():
-            points.extend(info["game_points"][dones].tolist())
+        counted = dones & (left > 0)
+        if counted.any():
+            points.extend(info["game_points"][counted].tolist())
+            left[counted] -= 1
     return float(np.mean(points)), float(1.96 * np.std(points) / np.sqrt(len(points)))
 
 
