@@ -67,7 +67,7 @@ def train(config: Config, resume: Path | None) -> int:
 
     Raises:
         ConfigError, CheckpointError, RunDirError: it cannot begin.
-        NonFiniteLossError, AgentError, OSError: it has failed.
+        NonFiniteLossError, NothingToLearnError, AgentError, OSError: it has failed.
     """
     from agents.ppo.trainer import EVALUATION_FILE, Outcome, Trainer, stop_on_signal
 
@@ -76,7 +76,8 @@ def train(config: Config, resume: Path | None) -> int:
         run_dir, learner = trainer.run_dir, trainer.learner
         trainer.say(f"{run_dir}: rules {config.rules}, seed {config.seed}, {learner.device}")
         outcome = trainer.run(stop)
-        if outcome is Outcome.STOPPED:
+        if outcome is Outcome.STOPPED or stop:
+            # Also in the last iteration: whoever asks to stop does not wait for an evaluation.
             trainer.say(
                 f"stopped and saved after {learner.timesteps:,} decisions; "
                 f"continue with: python train.py --resume {run_dir}"
@@ -100,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         return _complain(
             f"training needs the library {error.name!r}, which is not installed: "
-            "pip install 'schnapsen-env[train]'",
+            "pip install -e '.[train]'",
             WRONG_COMMAND,
         )
     except KeyboardInterrupt:
@@ -111,19 +112,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse_and_train(arguments: Sequence[str]) -> int:
     from agents.base import AgentError
-    from agents.ppo.errors import CheckpointError, ConfigError, NonFiniteLossError, RunDirError
+    from agents.ppo.errors import (
+        CheckpointError,
+        ConfigError,
+        NonFiniteLossError,
+        NothingToLearnError,
+        RunDirError,
+    )
 
     try:
         return train(*parse(arguments))
     except (ConfigError, CheckpointError, RunDirError) as error:
         return _complain(str(error), WRONG_COMMAND)
-    except (NonFiniteLossError, AgentError) as error:
+    except (NonFiniteLossError, NothingToLearnError, AgentError) as error:
         return _complain(str(error), FAILED)
-    except MemoryError as error:
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error):
+            raise
         return _complain(f"out of memory ({error}): lower num_envs or num_steps", FAILED)
     except OSError as error:
         place = f": {error.filename}" if error.filename else ""
         return _complain(f"{error.strerror or error}{place}", FAILED)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether numpy or torch, which has words for it instead of a class, lacks memory."""
+    return isinstance(error, MemoryError) or any(
+        words in str(error) for words in ("can't allocate memory", "out of memory")
+    )
 
 
 def _complain(message: str, code: int) -> int:

@@ -98,6 +98,12 @@ def test_numbers_may_be_written_as_people_do(tmp_path: Path) -> None:
         ("final_eval_deals: 10000001", "final_eval_deals=10000001: it must be at most"),
         ("{a: 1}: 3", "the name of a setting is a text"),
         ("gamma: 1" + "0" * 400, "gamma must be a number"),
+        ("total_timesteps: 1" + "0" * 400, "it must be at most 1e+15"),
+        ("clip_coef: 1.0e+300", "clip_coef=1e+300: it must be at most 3e+38"),
+        (
+            "{num_envs: 1, num_steps: 1, minibatch_size: 1, norm_adv: false}",
+            "num_steps=1: it must be 2 or more with num_envs=1",
+        ),
         ('run_dir: "a\\0b"', "must not hold the character 0"),
     ],
 )

@@ -33,8 +33,10 @@ from agents.ppo import (
     load_agent,
 )
 from agents.ppo import trainer as trainer_module
-from agents.ppo.checkpoint import read_checkpoint
-from agents.ppo.learner import Learner, Minibatch, choose_device
+from agents.ppo.checkpoint import info_sha256, read_checkpoint
+from agents.ppo.config import write_config
+from agents.ppo.errors import NothingToLearnError
+from agents.ppo.learner import Coefficients, Learner, Losses, Minibatch, choose_device
 from agents.ppo.logger import MetricsLog
 from agents.ppo.trainer import (
     LOCK_FILE,
@@ -169,13 +171,60 @@ def minibatch_of(learner: Learner, advantages: list[float], **columns: list[floa
 
 
 def test_norm_adv_scales_the_advantages_of_a_minibatch() -> None:
-    """With ratios of 1 the loss is minus the mean advantage: 0 once they are centred."""
-    plain = Learner(replace(TINY, norm_adv=False))
-    assert plain.losses(minibatch_of(plain, [1.0, 3.0])).policy_loss.item() == pytest.approx(-2.0)
-    scaled = Learner(TINY)
-    assert scaled.losses(minibatch_of(scaled, [1.0, 3.0])).policy_loss.item() == pytest.approx(
-        0.0, abs=1e-6
+    """With ratios of 1.1 and 0.9, which are not clipped.
+
+    Advantages 1 and 5 count 1.1 and 4.5. They have the mean 3 and the standard deviation 8 ** 0.5,
+    and so become -(0.5 ** 0.5) and 0.5 ** 0.5.
+    """
+    moved = torch.tensor([1.1, 0.9]).log()
+    root = 0.5**0.5
+    for norm_adv, expected in ((False, -(1.1 + 4.5) / 2), (True, -(-1.1 * root + 0.9 * root) / 2)):
+        learner = Learner(replace(TINY, norm_adv=norm_adv))
+        batch = minibatch_of(learner, [1.0, 5.0])
+        losses = learner.losses(replace(batch, log_probs=batch.log_probs - moved))
+        assert losses.policy_loss.item() == pytest.approx(expected, abs=1e-5)
+
+
+def test_the_loss_rewards_entropy_and_pulls_towards_uniform_and_magnet(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Equation 9: what is minimised, term by term with its sign, and the step that is taken."""
+    learner = Learner(replace(TINY, vf_coef=0.5, magnet_coef=0.25))
+    minimised: list[float] = []
+
+    def note(loss: torch.Tensor) -> None:
+        minimised.append(loss.item())
+        for parameter in learner.parameters():
+            parameter.grad = torch.ones_like(parameter)
+
+    monkeypatch.setattr(torch.autograd, "backward", note)
+    losses = Losses(
+        policy_loss=torch.tensor(1.0),
+        value_loss=torch.tensor(20.0),
+        entropy=torch.tensor(300.0),
+        uniform_kl=torch.tensor(4000.0),
+        magnet_kl=torch.tensor(50000.0),
+        approx_kl=torch.tensor(7.0),
+        clip_frac=torch.tensor(7.0),
     )
+    before = learner.weights()
+    learner.descend(losses, Coefficients(learning_rate=1e-3, ent_coef=0.1, uniform_kl_coef=0.2))
+    assert minimised == [pytest.approx(1.0 + 10.0 - 30.0 + 800.0 + 12500.0)]
+    # Adam's first step has the size of the learning rate, against the gradient.
+    for name, array in learner.weights().items():
+        np.testing.assert_allclose(before[name] - array, 1e-3, rtol=1e-2)
+
+
+def test_explained_variance_is_that_of_the_network() -> None:
+    """What the solver knows does not count, and values that are all wrong explain nothing."""
+    learner = Learner(replace(TINY, exact_endgames=True, learning_rate=1e-30))
+    with torch.no_grad():
+        head = learner.network.linear_layers()[-1]
+        head.weight[-1] = 0.0
+        head.bias[-1] = 5.0
+    metrics, _ = learner.iterate()
+    assert learner.collector.rollout.exact.any()
+    assert metrics["losses/explained_variance"] == pytest.approx(0.0, abs=1e-3)
 
 
 def test_the_ratio_is_clipped_where_that_makes_the_objective_smaller() -> None:
@@ -474,7 +523,10 @@ def test_a_damaged_checkpoint_comes_with_the_older_ones(tmp_path: Path) -> None:
         resumed_config(folder)
     (folder / "training.pt").write_bytes(b"cut")
     older = folder.with_name("step-000000001024")
-    with pytest.raises(CheckpointError, match=rf"write its name into .*latest: {older.name}"):
+    # What a run leaves that is killed while it writes.
+    (run / "checkpoints" / ".step-000000003072.unfinished").mkdir()
+    (run / "checkpoints" / ".step-000000003072.unfinished" / "checkpoint.json").write_text("{")
+    with pytest.raises(CheckpointError, match=rf"write its name into .*latest: {older.name}$"):
         resumed_config(run)
     (run / "latest").write_text(older.name)
     assert Trainer.resume(run, resumed_config(run)).learner.timesteps == 1024
@@ -511,6 +563,51 @@ def test_too_little_memory_is_said(
     monkeypatch.setattr(Trainer, "start", too_much)
     assert train.main(["--run-dir", str(tmp_path / "run")]) == train.FAILED
     assert "out of memory (Unable to allocate 9 TiB): lower num_envs" in capsys.readouterr().err
+
+    def too_much_for_torch(*_: object) -> None:
+        torch.empty(2**57, dtype=torch.float32)
+
+    monkeypatch.setattr(Trainer, "start", too_much_for_torch)
+    assert train.main(["--run-dir", str(tmp_path / "run")]) == train.FAILED
+    assert "out of memory (" in capsys.readouterr().err
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("something else")
+
+    monkeypatch.setattr(Trainer, "start", broken)
+    with pytest.raises(RuntimeError, match="something else"):
+        train.main(["--run-dir", str(tmp_path / "run")])
+
+
+def test_opponents_that_take_all_decisions_end_the_run(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"opponents": ("random",), "opponent_share": 1.0}
+    sizes = {"num_envs": 2, "num_steps": 1, "minibatch_size": 2}
+    trainer = start(tmp_path / "run", **settings, **sizes, norm_adv=False)
+    with pytest.raises(NothingToLearnError, match=r"decisions to learn from.*no checkpoint yet"):
+        trainer.run()
+
+
+def test_stopping_in_the_last_iteration_leaves_the_evaluation_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    play = Trainer._iterate  # noqa: SLF001 # pyright: ignore[reportPrivateUsage]
+
+    def play_and_stop(trainer: Trainer) -> Any:
+        done = play(trainer)
+        if trainer.learner.iteration == trainer.config.num_iterations:
+            os.kill(os.getpid(), signal.SIGTERM)
+        return done
+
+    monkeypatch.setattr(Trainer, "_iterate", play_and_stop)
+    write_config(replace(TINY, run_dir=str(run)), tmp_path / "tiny.yaml")
+    code = train.main(["--config", str(tmp_path / "tiny.yaml")])
+    assert code == train.STOPPED + signal.SIGTERM
+    assert "continue with: python train.py --resume" in capsys.readouterr().err
+    assert not (run / "evaluation.json").exists()
+    monkeypatch.undo()
+    assert train.main(["--resume", str(run)]) == 0
+    assert (run / "evaluation.json").exists()
 
 
 def test_folders_that_cannot_be_used_are_named(
@@ -555,6 +652,17 @@ def test_what_makes_a_run_cannot_change_on_resuming(tmp_path: Path) -> None:
         Trainer.resume(run, replace(config, num_envs=64))
     longer = Trainer.resume(run, replace(config, total_timesteps=10 * 512))
     assert longer.config.num_iterations == 10
+    longer.lock.release()
+    # It has not come to a checkpoint, and yet what it was told is not lost.
+    assert resumed_config(run) == longer.config
+    written = (run / "config.yaml").read_text()
+    (run / "config.yaml").write_text(written.replace("total_timesteps: 5120", "total_timesteps: 1"))
+    assert resumed_config(run).total_timesteps == 1
+    (run / "config.yaml").write_text(written.replace("num_envs: 32", "num_envs: 64"))
+    with pytest.raises(ConfigError, match="keeps its num_envs: it is 32 and cannot become 64"):
+        resumed_config(run)
+    (run / "config.yaml").unlink()
+    assert resumed_config(run) == config
 
 
 def test_a_damaged_training_state_is_refused(tmp_path: Path) -> None:
@@ -566,6 +674,7 @@ def test_a_damaged_training_state_is_refused(tmp_path: Path) -> None:
     torch.save({"iteration": 1}, state)
     info = json.loads((folder / "checkpoint.json").read_text())
     info["training_sha256"] = hashlib.sha256(state.read_bytes()).hexdigest()
+    info["info_sha256"] = info_sha256(info)
     (folder / "checkpoint.json").write_text(json.dumps(info))
     with pytest.raises(CheckpointError, match="cannot be continued"):
         Trainer.resume(run, resumed_config(run))
