@@ -83,7 +83,7 @@ def curves(runs: list[dict[str, Any]]) -> str:
     lines = [_row(title), _row(["---"] * len(title))]
     for run, points in zip(runs, found, strict=True):
         means = [
-            f"{points[mark]['heuristic']['game_points']:+.2f}" if mark in points else ""
+            _mean(points[mark]["heuristic"]["game_points"]) if mark in points else ""
             for mark in marks
         ]
         end = points[max(points)]["heuristic"]
@@ -97,8 +97,12 @@ def _row(cells: list[str]) -> str:
 
 
 def _points(mean: float, ci95: float) -> str:
+    return f"{_mean(mean)} ± {ci95:.2f}"
+
+
+def _mean(mean: float) -> str:
     # No minus sign before what is rounded to 0.
-    return f"{round(mean, 2) + 0.0:+.2f} ± {ci95:.2f}"
+    return f"{round(mean, 2) + 0.0:+.2f}"
 
 
 def _closing(closes: float, won: float | None) -> str:

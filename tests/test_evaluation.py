@@ -144,7 +144,7 @@ def test_rate_interval_at_its_ends() -> None:
     # Each pair is split evenly: an accident if they are not paired. If they are, others may win or
     # lose both plays, as many as can be there when none of 30 does.
     assert rate_interval(np.ones(30), np.full(30, 2), paired=True) == pytest.approx(
-        (0.5, 0.5 * (1 - unseen_share(30)), 0.5 * (1 + unseen_share(30)))
+        (0.5, 0.5 * (1 - unseen_share(30)), 0.5 * (1 + unseen_share(30))), abs=1e-3
     )
     # A few pairs that balance by chance say little.
     few = rate_interval(np.ones(29), np.full(29, 2), paired=True)
@@ -160,9 +160,15 @@ def test_what_none_of_n_trials_had_may_still_be_there() -> None:
     assert ratio_interval(np.full(50, 2), np.full(50, 2), 3) == pytest.approx(
         (1.0, 4 * unseen_share(50))
     )
-    # Where they are not, or nothing is said of what is possible, the spread alone counts.
-    assert mean_interval([0.0, 1.0], 3) == mean_interval([0.0, 1.0])
+    # One of 50 differs by 1, and another might by 4: s^2 = 0.02, and d^2 = (1 + 16) / 2.
+    error = (0.02 / 50 + 3.8416 * 8.5 / 53.8416**2) ** 0.5
+    assert mean_interval([1.0] * 49 + [2.0], 3) == pytest.approx((1.02, 1.96 * error))
+    # If nothing is said of what is possible, the spread alone counts.
     assert mean_interval(np.ones(50)).ci95 == 0.0
+    assert mean_interval([1.0] * 49 + [2.0]).ci95 == pytest.approx(1.96 * 0.02)
+    # Where pairs differ as a rule, the allowance is next to nothing.
+    spread = np.random.default_rng(0).choice([-3.0, -1.0, 1.0, 2.0], size=5000)
+    assert mean_interval(spread, 3).ci95 == pytest.approx(mean_interval(spread).ci95, rel=1e-3)
 
 
 def test_pairs_that_all_balance_are_no_certainty() -> None:
@@ -219,6 +225,32 @@ def test_intervals_cover_the_truth_in_95_of_100_cases() -> None:
 
     for figure in (mean, ratio, paired_rate, rare_rate):
         assert 0.935 <= coverage(figure) <= 0.975, figure.__name__
+
+
+@pytest.mark.parametrize("differing", [0.3, 1, 3, 10, 30])
+@pytest.mark.parametrize("pairs", [50, 1000])
+def test_intervals_cover_the_truth_where_few_pairs_differ(pairs: int, differing: float) -> None:
+    """As where two agents hardly differ, and where an agent makes hardly a mistake."""
+    share = differing / pairs
+
+    def mean(random: np.random.Generator) -> bool:
+        sizes = random.choice([-1, -0.5, 0.5, 1], p=[0.1, 0.2, 0.4, 0.3], size=pairs)
+        value, half = mean_interval(sizes * (random.random(pairs) < share), 3)
+        return abs(value - 0.3 * share) <= half
+
+    def paired_rate(random: np.random.Generator) -> bool:
+        both = random.choice([0, 2], p=[0.3, 0.7], size=pairs)
+        wins = np.where(random.random(pairs) < share, both, 1)
+        rate = rate_interval(wins, np.full(pairs, 2), paired=True)
+        return rate is not None and rate.low <= 0.5 + 0.2 * share <= rate.high
+
+    def regret(random: np.random.Generator) -> bool:
+        lost = random.choice([1, 2], size=pairs) * (random.random(pairs) < share)
+        value, half = ratio_interval(lost, np.full(pairs, 2), 6)
+        return abs(value - 0.75 * share) <= half
+
+    for figure in (mean, paired_rate, regret):
+        assert coverage(figure) >= 0.935, figure.__name__
 
 
 # --------------------------------------------------------------------------------------- arena
@@ -375,14 +407,16 @@ def test_matches_are_played_to_the_target() -> None:
 
 def test_figures_are_those_of_the_deals() -> None:
     plays = play(prepare(Mixed(1), Mixed(2), rules="last_trick_ten", deals=300, seed=3))
+    plays.deals.game_points[::41] = 0  # drawn deals are too rare to come by themselves
     result = evaluate_plays(plays)
+    assert result.histogram[0] == 15
     table = rows(plays.deals)
     points = [row[3] for row in table]
     assert result.deals == 300
     assert result.deals_played == 600 == sum(result.histogram.values())
     assert result.game_points.value == pytest.approx(sum(points) / 600)
     pairs = np.add.reduceat(points, np.arange(0, 600, 2)) / 2
-    assert result.game_points == pytest.approx(mean_interval(pairs))
+    assert result.game_points == pytest.approx(mean_interval(pairs, 3))
     won = sum(1 if value > 0 else 0.5 if value == 0 else 0 for value in points)
     assert result.win_rate.value == pytest.approx(won / 600)
     assert result.histogram == {value: points.count(value) for value in range(-3, 4)}
@@ -501,6 +535,28 @@ def test_equal_commands_write_equal_files(
     assert without_clock(path)["mean_game_points"] != first["mean_game_points"]
     assert [file.name for file in tmp_path.iterdir()] == ["out.json"]
     assert "game points a deal" in capsys.readouterr().out
+
+
+def test_the_table_shows_each_agents_own_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "out.json"
+    assert command.main(["heuristic", "random", "--deals", "50", "--json", str(path)]) == 0
+    content = json.loads(path.read_text(encoding="utf-8"))
+    lines = capsys.readouterr().out.splitlines()
+    for label, name in (("deals with a close", "closes"), ("  of these won", "closes_won")):
+        row = next(line for line in lines if line.startswith(f" {label}"))
+        shares = re.findall(r"([\d.]+) % +[\d.]+-[\d.]+ %", row)
+        assert shares == [f"{100 * content['rates'][side][name]:.1f}" for side in "AB"]
+        assert shares[0] != shares[1]
+    row = next(line for line in lines if line.startswith(" decisions "))
+    assert row.split()[1:] == [f"{content['decisions'][side]:,}" for side in "AB"]
+
+
+def test_the_agents_draw_from_streams_of_their_own() -> None:
+    """Two random players with one stream would make the same choices in the same positions."""
+    first, second = prepare("random", "random", deals=2, seed=1).agent_seeds
+    assert first != second
 
 
 def test_the_file_has_the_documented_keys(tmp_path: Path) -> None:

@@ -160,13 +160,13 @@ def test_where_some_have_won_everything_no_rating_has_an_interval(
     assert content["ratings"][0]["elo_interval"] is None
     assert "(-)" in markdown(content).splitlines()[2]
     assert not any(" to " in row for row in rating_rows(league))
-    # One deal lost is a bound.
+    # Some deals lost are a bound, and a single one is none: a third of the resamples lack it.
     pair = min(beaten)
-    for each in beaten:
-        wins[each] = np.r_[0.0, np.ones(99)] if each == pair else wins[each]
-    bounded = synthetic(wins, ("a", "b", "c", "d"))
-    assert bounded.is_bounded()
-    assert all(" to " in row for row in rating_rows(bounded))
+    for lost, bounds in ((1, False), (8, True)):
+        wins[pair] = np.r_[np.zeros(lost), np.ones(100 - lost)]
+        league = synthetic(wins, ("a", "b", "c", "d"))
+        assert league.is_bounded() is bounds
+        assert all((" to " in row) is bounds for row in rating_rows(league))
 
 
 def test_no_ratings_before_the_pairings_connect_all() -> None:
@@ -293,6 +293,10 @@ def test_variance_reduction_reaches_the_cross_table() -> None:
     field = league.field(0)
     assert field is not None
     assert field.value == pytest.approx(reduction.game_points.value)
+    value, ci95 = reduction.game_points
+    assert ci95 < league.entries[0].evaluation.game_points.ci95
+    content = json.loads(json.dumps(league.to_dict(league.ratings(resamples=5))))
+    assert f"{value:+.3f} ± {ci95:.3f}" in markdown(content)
 
 
 @pytest.mark.parametrize(
@@ -313,8 +317,8 @@ def test_an_agent_that_fails_is_named_with_its_pairing(agent: str, words: list[s
 # --------------------------------------------------------------------------- tables and picture
 
 
-def shown(league: League) -> str:
-    console = Console(width=80)
+def shown(league: League, width: int = 80) -> str:
+    console = Console(width=width)
     with console.capture() as capture:
         console.print(render_league(league, league.ratings(resamples=20)))
     return capture.get()
@@ -334,6 +338,45 @@ def test_tables_put_the_strongest_first() -> None:
     assert mean is not None
     assert f"{mean.value:+.3f}" in text
     assert f"+- {mean.ci95:.3f}" in text
+
+
+def test_the_table_of_regrets_is_of_the_agent_on_the_left() -> None:
+    contests = prepare_league(("random", "heuristic", FIRST), deals=60, seed=9)
+    league = play_league(contests, endgame_regret=True)
+    order = by_rating(league, league.ratings(resamples=20))
+    table = shown(league, width=120).partition("talon exhausted")[2]
+    found = {tuple(line.split()[1:3]): line.split() for line in table.splitlines() if "+-" in line}
+    for entry in league.entries:
+        assert entry.evaluation.regret is not None
+        sides = ((entry.first, entry.second), (entry.second, entry.first))
+        for (agent, other), regret in zip(sides, entry.evaluation.regret, strict=True):
+            row = found[league.specs[agent], str(order.index(other) + 1)]
+            assert row[-2:] == [f"{regret.blunders:,}", f"{regret.choices:,}"]
+            assert f"{regret.per_deal.value:.3f}" in row
+
+
+def test_the_picture_shows_who_won_against_whom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    league = league_of_three()
+    ratings = league.ratings(resamples=20)
+    assert ratings is not None
+    drawn: list[Any] = []
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, _: drawn.append(figure))
+    monkeypatch.setattr("agents.evaluation.picture.replace_file", lambda path, write: write(path))
+    draw_league(league, ratings, tmp_path / "league.png")
+    table, scale = drawn[0].axes
+    order = by_rating(league, ratings)
+    names = [label.get_text().split()[0] for label in table.get_yticklabels()]
+    assert [name[-9:] for name in names] == [league.specs[agent][-9:] for agent in order]
+    cells = {tuple(text.get_position()): text.get_text() for text in table.texts}
+    marks = {text.xy[1]: text.get_text() for text in scale.texts}
+    for row, agent in enumerate(order):
+        assert marks[row] == f"{ratings[agent].elo:+.0f}"
+        for column, other in enumerate(order):
+            mean = league.against(agent, other)
+            text = None if mean is None else f"{mean.value:+.2f}\n± {mean.ci95:.2f}"
+            assert cells.get((column, row)) == text
 
 
 def test_markdown_of_the_file() -> None:

@@ -194,8 +194,8 @@ def run_of(folder: Path, *, evaluated: bool) -> Path:
     lines: list[dict[str, float]] = []
     for timesteps in (20_054_016, 40_108_032):
         line: dict[str, float] = {"timesteps": timesteps, "charts/cpu_seconds": 5.0}
-        for who in curves.OPPONENTS if evaluated else ():
-            line |= {f"eval_{who}/{name}": 0.25 for name in curves.KEPT}
+        for number, who in enumerate(curves.OPPONENTS if evaluated else ()):
+            line |= {f"eval_{who}/{name}": 0.25 + number for name in curves.KEPT}
         lines.append(line)
     lines[0].pop("eval_heuristic/closing_success", None)  # it had closed nothing by then
     text = "\n".join(json.dumps(line) for line in lines)
@@ -217,8 +217,11 @@ def test_curves_are_those_of_the_log(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert first == second
     assert (first["rules"], first["seed"], first["eval_deals"]) == ("duel", 3, 10)
     assert [point["timesteps"] for point in first["points"]] == [20_054_016, 40_108_032]
+    for number, who in enumerate(curves.OPPONENTS):
+        assert [point[who]["game_points"] for point in first["points"]] == [0.25 + number] * 2
+    last = 0.25 + curves.OPPONENTS.index("heuristic")
     closing = [point["heuristic"]["closing_success"] for point in first["points"]]
-    assert closing == [None, 0.25]
+    assert closing == [None, last]
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,11 +34,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 #: Raised whenever a key of the JSON changes its meaning.
 LEAGUE_FORMAT_VERSION: Final = 2
 #: Resamples of the bootstrap.
 RESAMPLES: Final = 500
+#: Of the intervals.
+LEVEL: Final = 0.95
 #: Elo points of one unit of log-odds.
 ELO: Final = 400 / math.log(10)
 #: Drawn deals added to each pairing, so that an agent that has won everything still has a rating.
@@ -117,10 +120,10 @@ class League:
         if found is None:
             return None
         point, samples = found
-        low, high = np.quantile(samples, (0.025, 0.975), axis=0)
+        low, high = np.quantile(samples, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
         # Rounding, or very few resamples, must not leave a rating outside its own interval.
         low, high = np.minimum(low, point), np.maximum(high, point)
-        bounded = self.is_bounded()
+        bounded = self.is_bounded(resamples)
         return tuple(
             Rating(
                 float(ELO * point[agent]),
@@ -137,22 +140,40 @@ class League:
             met[entry.second].add(entry.first)
         return len(_reached(met, 0)) == len(met)
 
-    def is_bounded(self) -> bool:
-        """Whether the results bound the ratings from both sides.
+    def is_bounded(self, resamples: int = RESAMPLES) -> bool:
+        """Whether the results bound the ratings from both sides, and nearly all resamples do.
 
         They do if, however the agents are split into two groups, somebody of the first has won
         something against somebody of the second (Ford, "Solution of a ranking problem from binary
         comparisons", American Mathematical Monthly 64, 1957). Where one group has won everything,
         how far it is ahead is a matter of :data:`PRIOR_DRAWS`; and so are all ratings, since their
-        mean is 0.
+        mean is 0. An end of an interval is as meaningless if more resamples are without bounds
+        than lie beyond it.
+
+        Args:
+            resamples: of the bootstrap.
         """
+        wins = np.stack([entry.wins for entry in self.entries])
+        if not self._bounds(wins.sum(axis=1)):
+            return False
+        without = sum(not self._bounds(wins @ times) for times in self._resamples(resamples))
+        return without <= resamples * (1 - LEVEL) / 2
+
+    def _bounds(self, wins: Floats) -> bool:
+        """Whether so many deals won, by pairing, bound the ratings."""
         beats: dict[int, set[int]] = {agent: set() for agent in range(len(self.specs))}
-        for entry in self.entries:
-            if entry.wins.max() > 0:
+        for entry, won in zip(self.entries, wins, strict=True):
+            if won > 0:
                 beats[entry.first].add(entry.second)
-            if entry.wins.min() < 1:
+            if won < self.deals:
                 beats[entry.second].add(entry.first)
         return all(len(_reached(beats, agent)) == len(beats) for agent in beats)
+
+    def _resamples(self, number: int) -> Iterator[Ints]:
+        """How often each deal occurs in each resample of the bootstrap, ``int64[deals]``."""
+        draw = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(3)[2])
+        for _ in range(number):
+            yield draw.multinomial(self.deals, np.full(self.deals, 1 / self.deals))
 
     def bootstrap(self, resamples: int = RESAMPLES) -> tuple[Floats, Floats] | None:
         """The ratings, and those of resampled deals; None as in :meth:`ratings`.
@@ -174,11 +195,8 @@ class League:
             return None
         wins = np.stack([entry.wins for entry in self.entries])
         point = _bradley_terry(self, wins.sum(axis=1), None)
-        draw = np.random.default_rng(np.random.SeedSequence(self.seed).spawn(3)[2])
-        n = wins.shape[1]
         samples = np.empty((resamples, len(self.specs)))
-        for index in range(resamples):
-            times = draw.multinomial(n, np.full(n, 1 / n))
+        for index, times in enumerate(self._resamples(resamples)):
             samples[index] = _bradley_terry(self, wins @ times, point)
         return point, samples
 
@@ -438,7 +456,8 @@ def interval_text(interval: Sequence[float] | None) -> str:
 
 def mean_text(mean: Mean | None) -> str:
     """A mean with its half width, or a dash."""
-    return "-" if mean is None else f"{mean.value:+.3f} +- {mean.ci95:.3f}"
+    # No minus sign before what is rounded to 0.
+    return "-" if mean is None else f"{round(mean.value, 3) + 0.0:+.3f} +- {mean.ci95:.3f}"
 
 
 def _regrets_table(league: League, order: Sequence[int]) -> Table:
@@ -498,4 +517,5 @@ def markdown(league: Mapping[str, Any]) -> str:
 
 
 def _cell(mean: tuple[float, float] | None) -> str:
-    return "-" if mean is None else f"{mean[0]:+.3f} ± {mean[1]:.3f}"
+    # No minus sign before what is rounded to 0.
+    return "-" if mean is None else f"{round(mean[0], 3) + 0.0:+.3f} ± {mean[1]:.3f}"

@@ -19,12 +19,14 @@ from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
-from schnapsen_env.solver import Workspace, new_workspace, solve_actions
+from schnapsen_env.solver import MOST_GAME_POINTS, Workspace, new_workspace, solve_actions
 
 Floats = npt.NDArray[np.float64]
 
 #: Table of the solver; ample for the ten cards that are left.
 _TABLE_BITS: Final = 12
+#: The most that one decision can lose: from winning all to losing all.
+_MOST_LOST: Final = 2 * MOST_GAME_POINTS
 #: Columns of the counts: decisions, those with a choice, those that lost something, points lost.
 _DECISIONS, _CHOICES, _BLUNDERS, _LOST = range(4)
 
@@ -123,6 +125,6 @@ def _regret(counts: Ints, played: npt.NDArray[np.integer[Any]]) -> Regret:
         decisions=int(decisions.sum()),
         choices=int(choices.sum()),
         blunders=int(blunders.sum()),
-        per_decision=ratio_interval(lost, decisions) if decisions.any() else None,
-        per_deal=ratio_interval(lost, played),
+        per_decision=ratio_interval(lost, decisions, _MOST_LOST) if decisions.any() else None,
+        per_deal=ratio_interval(lost, played, _MOST_LOST),
     )

@@ -17,6 +17,7 @@ from agents.evaluation.regret import Regret, RegretWatcher
 from agents.evaluation.statistics import Mean, Rate, rate_interval, ratio_interval
 from agents.evaluation.variance import LuckWatcher, OwnLuckWatcher, Reduction, reduce_variance
 from agents.files import write_json_file
+from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.observation import LAYOUT_VERSION
 from schnapsen_env.position import EndReason
 from schnapsen_env.rules import Rules
@@ -290,7 +291,7 @@ def _habits(deals: Deals, counts: _Counts, side: int) -> Habits:
         closes_won=success(closed),
         exchanges=share(exchanged),
         exchanges_won=success(exchanged),
-        marriages=ratio_interval(counts.of(marriages), counts.of_all),
+        marriages=ratio_interval(counts.of(marriages), counts.of_all, NUM_SUITS),
         marriages_won=success(declared),
     )
 

@@ -15,8 +15,13 @@ import numpy.typing as npt
 
 #: Half the width of a 95 % interval in standard errors.
 Z95: Final = 1.96
+#: Differences below this share of the largest possible one are rounding.
+_ROUNDING: Final = 1e-9
 #: With fewer the spread between them may be far too small by chance.
 _FEW_PAIRS: Final = 30
+
+
+Floats = npt.NDArray[np.float64]
 
 
 class Mean(NamedTuple):
@@ -42,9 +47,8 @@ def mean_interval(values: npt.ArrayLike, most: float = 0.0) -> Mean:
 
     Args:
         values: one for each pair.
-        most: the largest absolute value that is possible, if the interval is to have a width where
-            all values are alike. It then allows for other values, as far away as can be, in the
-            share of :func:`unseen_share`.
+        most: the largest absolute value that is possible, if the interval is to allow for what has
+            not been seen, see :func:`standard_error`.
 
     Raises:
         ValueError: fewer than two values.
@@ -52,10 +56,34 @@ def mean_interval(values: npt.ArrayLike, most: float = 0.0) -> Mean:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"an interval needs two values or more, not shape {array.shape}")
-    mean = float(array.mean())
-    if most and np.ptp(array) == 0:
-        return Mean(mean, unseen_share(array.size) * (most + abs(mean)))
-    return Mean(mean, Z95 * float(array.std(ddof=1)) / math.sqrt(array.size))
+    farthest = most + abs(float(np.median(array))) if most else 0.0
+    return Mean(float(array.mean()), Z95 * standard_error(array, farthest))
+
+
+def standard_error(values: Floats, farthest: float) -> float:
+    """The standard error of the mean of ``float64[n]``, with an allowance for what was not seen.
+
+    Where nearly all values are alike, the spread of the few others says little: there could as well
+    have been none of them, or more. So ``(z * d / (n + z^2))^2`` is added to ``s^2 / n``, where
+    ``z`` is 1.96 and ``d`` is the distance, in quadratic mean, of the other values from the median,
+    with one more of them at the distance ``farthest``. If all values are alike, the interval is
+    that of :func:`unseen_share` of them lying there; if few are, the addition does not matter. The
+    allowance is a choice of ours. In trials (``tests/test_evaluation.py``) such intervals cover the
+    truth in 95 of 100 cases or more, with one value that differs among hundreds as with many.
+
+    Args:
+        values: one for each pair.
+        farthest: the largest possible distance of a value from the median; 0 for no allowance.
+    """
+    count = len(values)
+    variance = float(values.var(ddof=1)) / count
+    if farthest:
+        away = values - np.median(values)
+        # Rounding is no difference.
+        away = away[np.abs(away) > _ROUNDING * farthest]
+        square = (float(away @ away) + farthest**2) / (len(away) + 1)
+        variance += Z95**2 * square / (count + Z95**2) ** 2
+    return math.sqrt(variance)
 
 
 def unseen_share(trials: float) -> float:
@@ -88,9 +116,17 @@ def ratio_interval(
     if bottom.sum() == 0:
         raise ValueError("the denominators sum to 0")
     ratio = float(top.sum() / bottom.sum())
+    if top.ndim != 1 or top.size < 2:
+        raise ValueError(f"an interval needs two pairs or more, not shape {top.shape}")
+    residuals = _residuals(top, bottom, ratio)
     # A pair that differs does so by a ratio of up to `most`, and not by one around 0.
-    residuals = (top - ratio * bottom) / bottom.mean()
-    return Mean(ratio, mean_interval(residuals, most and most + abs(ratio)).ci95)
+    farthest = most + abs(ratio + float(np.median(residuals))) if most else 0.0
+    return Mean(ratio, Z95 * standard_error(residuals, farthest))
+
+
+def _residuals(top: Floats, bottom: Floats, ratio: float) -> Floats:
+    """What each pair has beyond the common ratio; their mean's error is that of the ratio."""
+    return (top - ratio * bottom) / bottom.mean()
 
 
 def wilson_interval(share: float, trials: float) -> Rate:
@@ -127,9 +163,9 @@ def rate_interval(
         trials: of each pair, 0 allowed.
         paired: the plays of a pair balance each other by design, as wins with swapped seats do.
             Then the effective number may be larger than the real one, from 30 pairs on: a few that
-            happen to balance say little. Where all pairs balance, as many as :func:`unseen_share`
-            allows may still not. It is not for rare events: one success and one failure in a
-            single pair would look like certainty.
+            happen to balance say little. Where nearly all pairs balance, :func:`standard_error`
+            allows for those that were not seen. It is not for rare events: one success and one
+            failure in a single pair would look like certainty.
 
     Raises:
         ValueError: different shapes or fewer than two pairs.
@@ -140,11 +176,11 @@ def rate_interval(
     share, ci95 = ratio_interval(successes, trials)
     if share in (0.0, 1.0):  # no spread to see: fall back on the real number
         return wilson_interval(share, total)
+    if paired and np.size(trials) >= _FEW_PAIRS:
+        top = np.asarray(successes, dtype=np.float64)
+        bottom = np.asarray(trials, dtype=np.float64)
+        error = standard_error(_residuals(top, bottom, share), max(share, 1 - share))
+        return wilson_interval(share, share * (1 - share) / error**2)
     error = ci95 / Z95
     effective = share * (1 - share) / error**2 if error > 0 else math.inf
-    if not paired or np.size(trials) < _FEW_PAIRS:
-        effective = min(effective, total)
-    if math.isinf(effective):
-        unseen = unseen_share(np.size(trials))
-        return Rate(share, share * (1 - unseen), share + (1 - share) * unseen)
-    return wilson_interval(share, effective)
+    return wilson_interval(share, min(effective, total))
