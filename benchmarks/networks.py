@@ -51,6 +51,8 @@ OPPONENTS: Final = MappingProxyType(
         "ismcts": Opponent("ismcts:iterations=1000", 1_000),
     }
 )
+#: Different deals of single games, where the row of a page is to be surer than the others.
+LONGER: Final = MappingProxyType({("pagat_auto", "pimc"): 2_000})
 #: The rule sets that have a network, each under ``agents/checkpoints``.
 SHIPPED: Final = ("pagat_auto", "duel", "last_trick_ten", "austrian", "french", "pagat")
 #: By the name in the files, in the order of the rows.
@@ -88,7 +90,8 @@ def play_command(name: str, opponent: str, file: Path) -> list[str]:
     """The command that plays one game of the table into ``file``."""
     entry, other = ENTRIES[name], OPPONENTS[opponent]
     play = [sys.executable, str(ROOT / "evaluate.py"), entry.spec, other.spec]
-    play += ["--rules", entry.rules, "--deals", str(other.deals), "--seed", str(SEED)]
+    deals = LONGER.get((name, opponent), other.deals)
+    play += ["--rules", entry.rules, "--deals", str(deals), "--seed", str(SEED)]
     return [*play, "--json", str(file)]
 
 

@@ -103,7 +103,7 @@ def test_the_files_of_the_table_are_of_the_games_that_it_names(name: str, oppone
     other = networks.OPPONENTS[opponent]
     assert figures["specs"] == {"A": entry.spec, "B": other.spec}
     assert (figures["rules"], figures["seed"]) == (entry.rules, networks.SEED)
-    assert figures["deals"] >= other.deals
+    assert figures["deals"] == networks.LONGER.get((name, opponent), other.deals)
 
 
 def test_the_readme_has_the_figure_against_the_longer_search() -> None:
@@ -144,6 +144,28 @@ def test_the_readme_has_what_exact_play_would_win() -> None:
     assert re.search(
         rf"loses\s+{lost:.3f}\s+game\s+points\s+a\s+deal\s+to\s+exact\s+play", readme()
     )
+
+
+def test_the_page_of_agents_has_the_figures_of_the_readme() -> None:
+    page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
+    rows = {line.split("`")[1]: line.split("|") for line in page.splitlines() if " ± " in line}
+
+    def shown(mean: float, ci95: float) -> str:
+        return f" {mean:+.2f} ± {ci95:.2f} "
+
+    for name in ("pimc", "ismcts"):
+        figures = figures_of(f"heuristic-{name}")  # seen from the other side
+        text = shown(-figures["mean_game_points"], figures["ci95"])
+        assert rows[networks.OPPONENTS[name].spec][5] == text
+    rdeep = "rdeep:samples=16,depth=4"
+    games = {
+        (game["specs"]["A"], game["specs"]["B"]): game for game in figures_of("league")["pairings"]
+    }
+    for column, opponent in ((4, "random"), (5, "heuristic")):
+        sign = 1 if (rdeep, opponent) in games else -1
+        figures = games.get((rdeep, opponent)) or games[opponent, rdeep]
+        text = shown(sign * figures["mean_game_points"], figures["ci95"])
+        assert rows[rdeep][column] == text
 
 
 # --------------------------------------------------------------------------------- the scripts
