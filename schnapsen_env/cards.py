@@ -48,14 +48,8 @@ def marriage_value(suit: int, trump_suit: int) -> int:
 class Pack(NamedTuple):
     """How a pack of cards is shown to people; ids and the two-letter text never change."""
 
-    suit_names: tuple[str, str, str, str]
     suit_symbols: tuple[str, str, str, str]
-    rank_names: tuple[str, str, str, str, str]
     rank_symbols: tuple[str, str, str, str, str]
-
-    def card_name(self, card: int) -> str:
-        """The full name of ``card`` in this pack, such as ``"ten of hearts"``."""
-        return f"{self.rank_names[card % NUM_RANKS]} of {self.suit_names[card // NUM_RANKS]}"
 
     def card_symbol(self, card: int) -> str:
         """The short form of ``card`` for boards and logs, such as ``"10♥"``."""
@@ -63,15 +57,11 @@ class Pack(NamedTuple):
 
 
 FRENCH_PACK: Final = Pack(
-    suit_names=("clubs", "diamonds", "hearts", "spades"),
     suit_symbols=("♣", "♦", "♥", "♠"),
-    rank_names=("jack", "queen", "king", "ten", "ace"),
     rank_symbols=("J", "Q", "K", "10", "A"),
 )
 GERMAN_PACK: Final = Pack(
-    suit_names=("acorns", "bells", "hearts", "leaves"),
     suit_symbols=("🌰", "🔔", "♥", "🍃"),
-    rank_names=("Unter", "Ober", "König", "ten", "ace"),
     rank_symbols=("U", "O", "K", "10", "A"),
 )
 #: The packs by the name that renderers take.

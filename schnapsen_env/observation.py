@@ -21,6 +21,7 @@ import numpy.typing as npt
 from schnapsen_env.actions import EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
 from schnapsen_env.bitstore import store_bits
 from schnapsen_env.cards import (
+    MARRIAGE_POINTS,
     NUM_CARDS,
     NUM_RANKS,
     NUM_SUITS,
@@ -28,12 +29,14 @@ from schnapsen_env.cards import (
     SUIT_SET,
     SUITS,
     TALON_SIZE,
+    TOTAL_CARD_POINTS,
+    TRUMP_MARRIAGE_POINTS,
 )
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import lowest
 from schnapsen_env.engine.play import talon_card
-from schnapsen_env.rules import MAX_TARGET, OUT_POINTS, SCHNEIDER_POINTS
+from schnapsen_env.rules import MAX_LAST_TRICK_BONUS, MAX_TARGET, OUT_POINTS, SCHNEIDER_POINTS
 from schnapsen_env.view import (
     MEMORIES,
     PERFECT,
@@ -77,10 +80,10 @@ class Field(NamedTuple):
     meaning: str
 
 
-#: Points with all marriages and the largest last trick bonus: 120 + 100 + 20.
-_MOST_POINTS: Final = 240
-#: All four marriages: 40 + 3 * 20.
-_MOST_PENDING: Final = 100
+#: All four marriages.
+_MOST_PENDING: Final = TRUMP_MARRIAGE_POINTS + (NUM_SUITS - 1) * MARRIAGE_POINTS
+#: Points with all marriages and the largest bonus for the last trick.
+_MOST_POINTS: Final = TOTAL_CARD_POINTS + _MOST_PENDING + MAX_LAST_TRICK_BONUS
 #: The most tricks of one player, and the most that a closer's opponent can have at the closing.
 _MOST_TRICKS: Final = 10
 _MOST_CLOSE_TRICKS: Final = 4
@@ -116,9 +119,7 @@ _DECLARED: Final = _field("declared", "suits", 4, "the marriage declared for the
 _LEGAL: Final = _field(
     "legal_declarations", "suits", 4, "marriages that may be declared now (0 when not to move)"
 )
-_LEGAL_SPECIAL: Final = _field(
-    "legal_special", "actions", 3, "whether exchange, close, claim are legal now"
-)
+_field("legal_special", "actions", 3, "whether exchange, close, claim are legal now")
 _TALON_STATE: Final = _field("talon_state", "count", 3, "one of OPEN, CLOSED, EXHAUSTED")
 _CLOSED_BY: Final = _field("closed_by", "count", 2, "the closer: own, other")
 _FACE_DOWN: Final = _field("face_down", "count", 6, "face-down cards: one of 0, 1, 3, 5, 7, 9")
@@ -208,11 +209,6 @@ class Layout:
                 f"history=True cannot be combined with memory={self.memory!r}: the history is a "
                 "perfect memory; choose one of the two"
             )
-
-    @property
-    def version(self) -> int:
-        """The version of the meaning of all numbers."""
-        return LAYOUT_VERSION
 
     @property
     def fields(self) -> tuple[Field, ...]:

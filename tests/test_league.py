@@ -362,8 +362,12 @@ def test_the_picture_shows_who_won_against_whom(
     ratings = league.ratings(resamples=20)
     assert ratings is not None
     drawn: list[Any] = []
-    monkeypatch.setattr("matplotlib.figure.Figure.savefig", lambda figure, _: drawn.append(figure))
-    monkeypatch.setattr("agents.evaluation.picture.replace_file", lambda path, write: write(path))
+
+    def keep(figure: Any, path: Path) -> None:
+        path.write_bytes(b"")
+        drawn.append(figure)
+
+    monkeypatch.setattr("matplotlib.figure.Figure.savefig", keep)
     draw_league(league, ratings, tmp_path / "league.png")
     table, scale = drawn[0].axes
     order = by_rating(league, ratings)

@@ -160,6 +160,10 @@ class Learner:
         """Decisions made so far."""
         return self.iteration * self.config.batch_size
 
+    def has_passed(self, interval: int) -> bool:
+        """Whether the last iteration has passed a multiple of ``interval`` decisions."""
+        return self.timesteps // interval > (self.timesteps - self.config.batch_size) // interval
+
     # ------------------------------------------------------------------------------ Algorithm 1
 
     def iterate(self) -> tuple[dict[str, float], PlayCounts]:
@@ -215,7 +219,7 @@ class Learner:
         self._require_finite_weights(now)
         self.iteration += 1
         self._move_magnet()
-        if self._is_past_due():
+        if PAST in self.config.opponents and self.has_passed(self.config.past_interval):
             self.collector.pool.remember(self.weights())
         return _metrics(history, rollout, returns, learnt, now), counts
 
@@ -339,12 +343,6 @@ class Learner:
             pairs = zip(self.magnet.parameters(), self.network.parameters(), strict=True)
             for slow, fast in pairs:
                 slow.lerp_(fast, self.config.magnet_rate)
-
-    def _is_past_due(self) -> bool:
-        """Whether the last iteration has passed a multiple of ``past_interval`` decisions."""
-        interval, size = self.config.past_interval, self.config.batch_size
-        due = self.timesteps // interval > (self.timesteps - size) // interval
-        return due and PAST in self.config.opponents
 
     def _autocast(self) -> torch.autocast:
         return torch.autocast(

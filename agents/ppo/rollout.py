@@ -19,14 +19,13 @@ from agents.ppo.config import Config
 from agents.ppo.masking import MaskedPolicy
 from agents.ppo.network import PolicyValueNet, StateCritic
 from agents.ppo.opponents import Pool
-from schnapsen_env import engine
 from schnapsen_env.actions import CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
 from schnapsen_env.cards import KING, NUM_RANKS, NUM_SUITS, QUEEN
+from schnapsen_env.engine import record as r
 from schnapsen_env.hidden import HIDDEN_SIZE, write_hidden
 from schnapsen_env.solver import new_workspace, solve_exhausted
 from schnapsen_env.vector import SchnapsenVectorEnv
 
-_CLOSED_BY: Final = next(row.offset for row in engine.RECORD_TABLE if row.name == "CLOSED_BY")
 #: The cards of each suit's marriage, ``[4, 2]``.
 _MARRIAGE_CARDS: Final = np.array(
     [[NUM_RANKS * suit + QUEEN, NUM_RANKS * suit + KING] for suit in range(NUM_SUITS)]
@@ -226,7 +225,7 @@ class Collector:
             learns = self.pool.take_over(self.env.records, obs["action_mask"], chosen)
             rollout.learns[t] = torch.as_tensor(learns)
             movers = info["to_play"].copy()
-            closers = self.env.records[:, _CLOSED_BY].copy()
+            closers = self.env.records[:, r.CLOSED_BY].copy()
             counts.count_actions(obs["action_mask"], chosen)
             # A deal that ends is dealt anew within the step: the next row is of another deal.
             obs, rewards, terminations, _, info = self.env.step(chosen)

@@ -364,11 +364,8 @@ class Trainer:
         return metrics, due
 
     def _is_due(self, interval: int) -> bool:
-        """Whether the last iteration has passed a multiple of ``interval`` decisions."""
-        if not interval:
-            return False
-        now = self.learner.timesteps
-        return now // interval > (now - self.config.batch_size) // interval
+        """Whether something that happens every ``interval`` decisions is due; 0 for never."""
+        return bool(interval) and self.learner.has_passed(interval)
 
     def _cpu_seconds(self) -> float:
         return self.seconds + time.process_time() - self._seconds_at_start
