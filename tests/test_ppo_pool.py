@@ -19,6 +19,7 @@ from agents.ppo import CheckpointError, Config, ConfigError, RunDirError
 from agents.ppo import trainer as trainer_module
 from agents.ppo.checkpoint import read_checkpoint, read_training
 from agents.ppo.config import read_config, write_config
+from agents.ppo.errors import NothingToLearnError
 from agents.ppo.gae import generalised_advantages, learnable
 from agents.ppo.learner import Learner
 from agents.ppo.masking import MaskedPolicy
@@ -438,7 +439,7 @@ def test_an_opponent_that_fails_ends_the_run_and_names_the_checkpoint(tmp_path: 
 
 def test_a_policy_that_has_nothing_to_decide_is_an_error() -> None:
     learner = Learner(replace(TINY, num_envs=2, num_steps=1, minibatch_size=2, random_openings=1.0))
-    with pytest.raises(ConfigError, match=r"num_envs \* num_steps = 2: .*0 decisions"):
+    with pytest.raises(NothingToLearnError, match=r"num_envs \* num_steps = 2: .*0 decisions"):
         learner.iterate()
 
 

@@ -287,7 +287,12 @@ def _python_blocks(path: Path) -> list[tuple[int, str]]:
     ]
 
 
-DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCUMENTS = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "benchmarks" / "README.md",
+]
 
 
 @pytest.mark.parametrize(
@@ -368,7 +373,9 @@ def test_files_named_in_documents_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     folders = "schnapsen_env|agents|tests|configs|docs|examples|benchmarks"
     for name in re.findall(rf"(?<![\w./-])(?:(?:{folders})/[\w./-]*\w|\w+\.py)", text):
-        assert any((folder / name).exists() for folder in (ROOT, PACKAGE)), f"{path.name}: {name}"
+        assert any((folder / name).exists() for folder in (ROOT, PACKAGE, path.parent)), (
+            f"{path.name}: {name}"
+        )
 
 
 def _repository_files() -> list[Path]:
