@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from schnapsen_env.rules import Rules
+from schnapsen_env.rules import RULES, Rules
 
 #: Rules that a single deal does not depend on: a network may play under others.
 _NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
@@ -36,9 +36,12 @@ def check_rules(
         if name not in _NOT_OF_A_DEAL and trained.get(name, "unknown") != value
     ]
     if differing:
+        name = trained.get("name", "unknown")
+        # A set that was changed by hand cannot be asked for by its name.
+        advice = f"play {name!r} (--rules {name}); " if name in RULES else ""
         raise error(
-            f"{path} was trained under the rules {trained.get('name', 'unknown')!r}, not "
-            f"{rules.name!r} ({', '.join(differing)}); the option any_rules=true plays it anyway"
+            f"{path} was trained under the rules {name!r}, not {rules.name!r} "
+            f"({', '.join(differing)}): {advice}the option any_rules=true plays it anyway"
         )
 
 
