@@ -76,7 +76,7 @@ def train(config: Config, resume: Path | None) -> int:
         run_dir, learner = trainer.run_dir, trainer.learner
         trainer.say(f"{run_dir}: rules {config.rules}, seed {config.seed}, {learner.device}")
         outcome = trainer.run(stop)
-        if outcome is Outcome.STOPPED or stop:
+        if outcome is Outcome.STOPPED or (stop and config.final_eval_deals):
             # Also in the last iteration: whoever asks to stop does not wait for an evaluation.
             trainer.say(
                 f"stopped and saved after {learner.timesteps:,} decisions; "
@@ -138,7 +138,12 @@ def _parse_and_train(arguments: Sequence[str]) -> int:
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether numpy or torch, which has words for it instead of a class, lacks memory."""
     return isinstance(error, MemoryError) or any(
-        words in str(error) for words in ("can't allocate memory", "out of memory")
+        words in str(error)
+        for words in (
+            "can't allocate memory",
+            "out of memory",
+            "Storage size calculation overflowed",
+        )
     )
 
 

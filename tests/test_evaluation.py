@@ -227,6 +227,55 @@ def test_intervals_cover_the_truth_in_95_of_100_cases() -> None:
         assert 0.935 <= coverage(figure) <= 0.975, figure.__name__
 
 
+def test_intervals_cover_the_truth_with_few_pairs() -> None:
+    for pairs in (5, 10, 30):
+
+        def mean(random: np.random.Generator, pairs: int = pairs) -> bool:
+            points = random.choice([-3, -1, 1, 3], p=[0.1, 0.3, 0.2, 0.4], size=pairs)
+            value, half = mean_interval(points, 3)
+            return abs(value - 0.8) <= half
+
+        assert coverage(mean) >= 0.935, pairs
+
+
+def test_a_rate_near_its_end_has_the_interval_of_its_plays() -> None:
+    """Where plays do not balance, there is nothing to allow for that Wilson's interval does not."""
+    for won in (0.99, 0.999):
+        widths: list[float] = []
+
+        def rate(random: np.random.Generator, won: float = won, widths: Any = widths) -> bool:
+            found = rate_interval(random.binomial(2, won, size=1000), np.full(1000, 2), paired=True)
+            assert found is not None
+            widths.append(found.high - found.low)
+            return found.low <= won <= found.high
+
+        assert coverage(rate) >= 0.92, won
+        expected = wilson_interval(won, 2000)
+        assert np.mean(widths) < 1.3 * (expected.high - expected.low)
+    # A single play that is not won does not make a lead ten times less certain.
+    all_won = rate_interval(np.full(1000, 2), np.full(1000, 2), paired=True)
+    one_drawn = rate_interval([1.5] + [2] * 999, np.full(1000, 2), paired=True)
+    assert all_won is not None
+    assert one_drawn is not None
+    assert one_drawn.low == pytest.approx(all_won.low, abs=0.002)
+
+
+def test_one_pair_that_differs_makes_no_jump() -> None:
+    sizes = np.random.default_rng(0).integers(1, 9, size=1000)
+    for denominators in (np.full(1000, 2), sizes, sizes * (sizes > 5)):
+        lost = np.zeros(1000)
+        none = ratio_interval(lost, denominators, 6).ci95
+        lost[int(denominators.argmax())] = 1
+        assert 0.5 * none < ratio_interval(lost, denominators, 6).ci95 < 1.1 * none
+    even = np.full(1000, 1.0)
+    none_won = rate_interval(even, np.full(1000, 2), paired=True)
+    even[0] = 2.0
+    one_won = rate_interval(even, np.full(1000, 2), paired=True)
+    assert none_won is not None
+    assert one_won is not None
+    assert one_won.high - one_won.low == pytest.approx(none_won.high - none_won.low, rel=0.5)
+
+
 @pytest.mark.parametrize("differing", [0.3, 1, 3, 10, 30])
 @pytest.mark.parametrize("pairs", [50, 1000])
 def test_intervals_cover_the_truth_where_few_pairs_differ(pairs: int, differing: float) -> None:
@@ -249,7 +298,13 @@ def test_intervals_cover_the_truth_where_few_pairs_differ(pairs: int, differing:
         value, half = ratio_interval(lost, np.full(pairs, 2), 6)
         return abs(value - 0.75 * share) <= half
 
-    for figure in (mean, paired_rate, regret):
+    def regret_of_decisions(random: np.random.Generator) -> bool:
+        decisions = random.integers(0, 9, size=pairs)
+        lost = random.choice([1, 2], size=pairs) * (random.random(pairs) < share) * (decisions > 0)
+        value, half = ratio_interval(lost, decisions, 6)
+        return abs(value - 1.5 * share * (8 / 9) / 4) <= half
+
+    for figure in (mean, paired_rate, regret, regret_of_decisions):
         assert coverage(figure) >= 0.935, figure.__name__
 
 

@@ -153,6 +153,8 @@ class League:
         Args:
             resamples: of the bootstrap.
         """
+        if not self.entries:
+            return False
         wins = np.stack([entry.wins for entry in self.entries])
         if not self._bounds(wins.sum(axis=1)):
             return False

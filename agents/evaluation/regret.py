@@ -25,7 +25,8 @@ Floats = npt.NDArray[np.float64]
 
 #: Table of the solver; ample for the ten cards that are left.
 _TABLE_BITS: Final = 12
-#: The most that one decision can lose: from winning all to losing all.
+#: The most that one decision can lose: from winning all to losing all. It is taken for a deal too,
+#: where mistakes could add up, if only where both players make them in turn.
 _MOST_LOST: Final = 2 * MOST_GAME_POINTS
 #: Columns of the counts: decisions, those with a choice, those that lost something, points lost.
 _DECISIONS, _CHOICES, _BLUNDERS, _LOST = range(4)

@@ -56,32 +56,34 @@ def mean_interval(values: npt.ArrayLike, most: float = 0.0) -> Mean:
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1 or array.size < 2:
         raise ValueError(f"an interval needs two values or more, not shape {array.shape}")
-    farthest = most + abs(float(np.median(array))) if most else 0.0
-    return Mean(float(array.mean()), Z95 * standard_error(array, farthest))
+    if not most:
+        return Mean(float(array.mean()), Z95 * standard_error(array))
+    common = float(np.median(array))
+    error = standard_error(array, array - common, most + abs(common))
+    return Mean(float(array.mean()), Z95 * error)
 
 
-def standard_error(values: Floats, farthest: float) -> float:
+def standard_error(values: Floats, away: Floats | None = None, farthest: float = 0.0) -> float:
     """The standard error of the mean of ``float64[n]``, with an allowance for what was not seen.
 
-    Where nearly all values are alike, the spread of the few others says little: there could as well
-    have been none of them, or more. So ``(z * d / (n + z^2))^2`` is added to ``s^2 / n``, where
-    ``z`` is 1.96 and ``d`` is the distance, in quadratic mean, of the other values from the median,
-    with one more of them at the distance ``farthest``. If all values are alike, the interval is
-    that of :func:`unseen_share` of them lying there; if few are, the addition does not matter. The
-    allowance is a choice of ours. In trials (``tests/test_evaluation.py``) such intervals cover the
-    truth in 95 of 100 cases or more, with one value that differs among hundreds as with many.
+    Where nearly all pairs come out alike, the spread of the few others says little: there could as
+    well have been none of them, or more. So ``(z * d / (n + z^2))^2`` is added to ``s^2 / n``,
+    where ``z`` is 1.96 and ``d`` is the distance, in quadratic mean, of the others from what is
+    common, with one more of them at the distance ``farthest``. If all pairs are alike, the interval
+    is that of :func:`unseen_share` of them lying there; if few are, the addition does not matter.
+    The allowance is a choice of ours. In trials (``tests/test_evaluation.py``) such intervals cover
+    the truth in 95 of 100 cases or more, with one pair that differs among hundreds as with many.
 
     Args:
         values: one for each pair.
-        farthest: the largest possible distance of a value from the median; 0 for no allowance.
+        away: ``float64[n]``, how far each pair is from what is common; None for no allowance.
+        farthest: how far one can be.
     """
     count = len(values)
     variance = float(values.var(ddof=1)) / count
-    if farthest:
-        away = values - np.median(values)
-        # Rounding is no difference.
-        away = away[np.abs(away) > _ROUNDING * farthest]
-        square = (float(away @ away) + farthest**2) / (len(away) + 1)
+    if away is not None:
+        others = away[np.abs(away) > _ROUNDING * farthest]  # rounding is no difference
+        square = (float(others @ others) + farthest**2) / (len(others) + 1)
         variance += Z95**2 * square / (count + Z95**2) ** 2
     return math.sqrt(variance)
 
@@ -118,15 +120,29 @@ def ratio_interval(
     ratio = float(top.sum() / bottom.sum())
     if top.ndim != 1 or top.size < 2:
         raise ValueError(f"an interval needs two pairs or more, not shape {top.shape}")
-    residuals = _residuals(top, bottom, ratio)
-    # A pair that differs does so by a ratio of up to `most`, and not by one around 0.
-    farthest = most + abs(ratio + float(np.median(residuals))) if most else 0.0
-    return Mean(ratio, Z95 * standard_error(residuals, farthest))
+    bounds = (-most, most) if most else None
+    return Mean(ratio, Z95 * _ratio_error(top, bottom, ratio, bounds))
 
 
-def _residuals(top: Floats, bottom: Floats, ratio: float) -> Floats:
-    """What each pair has beyond the common ratio; their mean's error is that of the ratio."""
-    return (top - ratio * bottom) / bottom.mean()
+def _ratio_error(
+    top: Floats, bottom: Floats, ratio: float, bounds: tuple[float, float] | None
+) -> float:
+    """The standard error of the ratio of the sums, ``float64[n]`` each.
+
+    ``bounds`` are those of a quotient, for the allowance of :func:`standard_error`; None for none.
+    """
+    # What each pair has beyond the common ratio; the error of their mean is that of the ratio.
+    residuals = (top - ratio * bottom) / bottom.mean()
+    if bounds is None:
+        return standard_error(residuals)
+    # Pairs of different sizes are alike if they have one quotient. Those of size 0 tell nothing,
+    # and the others count for more by as much.
+    sized = bottom > 0
+    common = float(np.median(top[sized] / bottom[sized]))
+    away = (top - common * bottom) / bottom.mean()
+    size = float(bottom[sized].mean() / bottom.mean())
+    low, high = bounds
+    return standard_error(residuals, away, max(common - low, high - common) * size)
 
 
 def wilson_interval(share: float, trials: float) -> Rate:
@@ -163,8 +179,8 @@ def rate_interval(
         trials: of each pair, 0 allowed.
         paired: the plays of a pair balance each other by design, as wins with swapped seats do.
             Then the effective number may be larger than the real one, from 30 pairs on: a few that
-            happen to balance say little. Where nearly all pairs balance, :func:`standard_error`
-            allows for those that were not seen. It is not for rare events: one success and one
+            happen to balance say little. It follows from the error that allows for pairs that were
+            not seen, see :func:`standard_error`. It is not for rare events: one success and one
             failure in a single pair would look like certainty.
 
     Raises:
@@ -176,11 +192,12 @@ def rate_interval(
     share, ci95 = ratio_interval(successes, trials)
     if share in (0.0, 1.0):  # no spread to see: fall back on the real number
         return wilson_interval(share, total)
+    error = ci95 / Z95
+    effective = min(share * (1 - share) / error**2 if error > 0 else math.inf, total)
     if paired and np.size(trials) >= _FEW_PAIRS:
         top = np.asarray(successes, dtype=np.float64)
         bottom = np.asarray(trials, dtype=np.float64)
-        error = standard_error(_residuals(top, bottom, share), max(share, 1 - share))
-        return wilson_interval(share, share * (1 - share) / error**2)
-    error = ci95 / Z95
-    effective = share * (1 - share) / error**2 if error > 0 else math.inf
-    return wilson_interval(share, min(effective, total))
+        error = _ratio_error(top, bottom, share, (0.0, 1.0))
+        # Only where the plays do balance; otherwise Wilson's interval makes allowance enough.
+        effective = max(effective, share * (1 - share) / error**2)
+    return wilson_interval(share, effective)

@@ -233,6 +233,7 @@ def read_training(folder: Path) -> dict[str, Any]:
 def _read_info(path: Path) -> CheckpointInfo:
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
+        own_hash = info_sha256(cast("dict[str, Any]", content)) if isinstance(content, dict) else ""
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: nested too deeply
         raise CheckpointError(f"{path} is damaged or unreadable: {first_line(error)}") from error
     expected = {field.name for field in fields(CheckpointInfo)}
@@ -241,11 +242,12 @@ def _read_info(path: Path) -> CheckpointInfo:
         raise CheckpointError(f"{path} does not describe a checkpoint of this program")
     if values["format"] != FORMAT_VERSION:
         raise CheckpointError(
-            f"{path} has format {values['format']}, this program reads format {FORMAT_VERSION}"
+            f"{path} has format {values['format']}, this program reads format {FORMAT_VERSION}: "
+            "train again, or use the version of schnapsen-env that wrote it"
         )
     if missing := sorted(expected - set(values)):
         raise CheckpointError(f"{path} is damaged: it lacks {', '.join(missing)}")
-    if values["info_sha256"] != info_sha256(values):
+    if values["info_sha256"] != own_hash:
         raise CheckpointError(f"{path} is damaged: it is not the file that was written (SHA-256)")
     hints = get_type_hints(CheckpointInfo)
     for name in expected:

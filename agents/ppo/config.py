@@ -153,7 +153,8 @@ class Config:
             value = getattr(self, field.name)
             finite = not isinstance(value, float) or math.isfinite(value)
             self._require(field.name, finite, "must be finite")
-            most = _LARGEST if isinstance(value, float) else _MOST
+            is_real = isinstance(value, float) or isinstance(field.default, float)
+            most = _LARGEST if is_real else _MOST
             small = not isinstance(value, (int, float)) or field.name == "seed" or value <= most
             self._require(field.name, small, f"must be at most {most:g}")
         threads = self.torch_threads <= MOST_THREADS
@@ -281,8 +282,12 @@ def config_to_dict(config: Config) -> dict[str, Any]:
     }
 
 
-def read_config(path: Path) -> Config:
+def read_config(path: Path, base: Config | None = None) -> Config:
     """The configuration in a YAML file.
+
+    Args:
+        path: the file.
+        base: has what the file leaves out; the defaults if None.
 
     Raises:
         ConfigError: no such file, no valid YAML, or a setting that is refused.
@@ -299,7 +304,8 @@ def read_config(path: Path) -> Config:
         raise ConfigError(f"{path} is not valid YAML: {error}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{path} must hold 'name: value' lines, not {type(values).__name__}")
-    return config_from_dict(cast("dict[str, Any]", values), source=str(path))
+    rest = {} if base is None else config_to_dict(base)
+    return config_from_dict(rest | cast("dict[str, Any]", values), source=str(path))
 
 
 def write_config(config: Config, path: Path) -> None:

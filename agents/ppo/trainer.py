@@ -375,7 +375,10 @@ class Trainer:
             folder = find_checkpoint(self.run_dir)
         except CheckpointError:
             return "there is no checkpoint yet"
-        return f"the last good checkpoint is {folder} (--resume {self.run_dir} goes on from it)"
+        return (
+            f"the last good checkpoint is {folder} (--resume {self.run_dir} goes on from it, with "
+            f"the settings in {CONFIG_FILE} there)"
+        )
 
     # ------------------------------------------------------------------------------ what it gives
 
@@ -473,8 +476,11 @@ def resumed_config(run_dir: Path) -> Config:
     config = config_from_dict(info.config, str(folder))
     settings = run_dir / CONFIG_FILE
     if settings.exists():
-        written = read_config(settings)
-        check_changes(config, written)
+        written = read_config(settings, base=config)
+        try:
+            check_changes(config, written)
+        except ConfigError as error:
+            raise ConfigError(f"{settings}: {error}") from error
         config = written
     return replace(config, run_dir=str(run_dir))
 
