@@ -151,6 +151,15 @@ def test_the_readme_has_what_exact_play_would_win() -> None:
     )
 
 
+def test_the_curves_are_those_of_the_networks_that_are_here(rules: str) -> None:
+    info, _ = read_checkpoint(folder_of(rules))
+    runs = [run for run in figures_of("curves")["runs"] if run["rules"] == rules]
+    assert runs[0]["seed"] == info.seed
+    assert {run["points"][-1]["timesteps"] for run in runs} == {info.timesteps}
+    # Where more was trained, with other seeds, the page compares them.
+    assert [run["seed"] for run in runs] == [*range(1, len(runs) + 1)]
+
+
 def test_the_page_of_agents_has_the_figures_of_the_readme() -> None:
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
     rows = {line.split("`")[1]: line.split("|") for line in page.splitlines() if " ± " in line}
