@@ -23,13 +23,12 @@ from schnapsen_env.compiled import compiled, compiled_recursive
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.play import dutiful_replies, reply_wins
 from schnapsen_env.engine.score import (
-    LAST_TRICK_VALUE,
     POINTS_OF,
     has_66,
     marriage_value,
     value_against,
 )
-from schnapsen_env.rules import code_of
+from schnapsen_env.rules import LAST_TRICK_VALUE, code_of
 
 _MUST_BEAT: Final = 1
 _BY_SUIT: Final = code_of("trick_by", "suit")

@@ -33,7 +33,12 @@ from schnapsen_env.cards import (
 )
 from schnapsen_env.integers import as_integer
 from schnapsen_env.position_parts import AtClose, EndReason, Pair, Parts, Result
-from schnapsen_env.rules import MAX_LAST_TRICK_BONUS, OUT_POINTS
+from schnapsen_env.rules import (
+    LAST_TRICK_VALUE,
+    MAX_LAST_TRICK_BONUS,
+    OUT_POINTS,
+    value_of_fault,
+)
 
 #: The largest ``match_score``: nine digits, far beyond any match and safe to go on adding to.
 MOST_MATCH_SCORE: Final = 999_999_999
@@ -557,13 +562,13 @@ def _missing_for(position: Parts, result: Result) -> str:
         return "" if points >= OUT_POINTS else f"seat {winner} has only {points} points"
     if reason is EndReason.LAST_TRICK:
         is_last = _is_played_out(position) and position.leader == winner
-        if is_last and result.game_points == 1:
+        if is_last and result.game_points == LAST_TRICK_VALUE:
             return ""
         return "1 game point is for the winner of the last trick of a drawn talon"
     # A wrong claim or a revoke of the player to move.
     if position.to_move != loser:
         return f"seat {winner} was to move, not seat {loser}"
-    if result.game_points != (3 if position.tricks[winner] == 0 else 2):
+    if result.game_points != value_of_fault(position.tricks[winner]):
         return "it is worth 3 to a winner without a trick and 2 to others"
     if reason is EndReason.WRONG_CLAIM and position.points(loser) >= OUT_POINTS:
         return f"seat {loser} has {position.points(loser)} points, so its claim was right"

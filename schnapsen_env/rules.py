@@ -34,6 +34,16 @@ FORBIDDEN: Final = 99
 MIN_TARGET, MAX_TARGET = 3, 11
 #: The most card points that a rule set may give for the last trick.
 MAX_LAST_TRICK_BONUS: Final = 20
+#: Game points for the last trick of an exhausted talon, where nobody has gone out.
+LAST_TRICK_VALUE: Final = 1
+
+
+def value_of_fault(tricks: int) -> int:
+    """Game points for the fault of the other player, to one with so many tricks: 3 or 2.
+
+    The engine compiles this very function.
+    """
+    return 3 if tricks == 0 else 2
 
 
 def _choice(*values: str, doc: str) -> Any:

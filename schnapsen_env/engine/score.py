@@ -7,13 +7,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from schnapsen_env import cards
+from schnapsen_env import cards, rules
 from schnapsen_env.cards import NUM_SUITS
 from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
 from schnapsen_env.engine.bits import lowest
 from schnapsen_env.position import EndReason
-from schnapsen_env.rules import CODE_INDEX, OUT_POINTS, SCHNEIDER_POINTS, code_of
+from schnapsen_env.rules import (
+    CODE_INDEX,
+    LAST_TRICK_VALUE,
+    OUT_POINTS,
+    SCHNEIDER_POINTS,
+    code_of,
+)
 
 Record = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int64]
@@ -41,13 +47,11 @@ _FAILED_CLOSE: Final = int(EndReason.FAILED_CLOSE)
 _DRAWN: Final = int(EndReason.DRAWN)
 
 
-#: Game points for the last trick of an exhausted talon, where nobody has gone out.
-LAST_TRICK_VALUE: Final = 1
-
 #: Card points by card id, for compiled code: ``int64[20]``.
 POINTS_OF: Final = np.array(cards.CARD_POINTS, dtype=np.int64)
 
 marriage_value = compiled(cards.marriage_value)
+value_of_fault = compiled(rules.value_of_fault)
 
 
 @compiled
@@ -103,12 +107,6 @@ def value_against(tricks: int, loser_points: int) -> int:
     if tricks == 0:
         return 3
     return 2 if loser_points < SCHNEIDER_POINTS else 1
-
-
-@compiled
-def value_of_fault(tricks: int) -> int:
-    """Game points for the fault of the other player, to one with so many tricks: 3 or 2."""
-    return 3 if tricks == 0 else 2
 
 
 @compiled
