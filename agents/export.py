@@ -36,7 +36,7 @@ from agents.exported import (
     OnnxAgent,
     TorchScriptAgent,
 )
-from agents.files import check_writable, replace_file, write_to_disk
+from agents.files import check_writable, is_special, replace_file, write_to_disk
 from agents.ppo import PPOAgent
 from agents.ppo.checkpoint import (
     CheckpointInfo,
@@ -269,7 +269,7 @@ def export(
 
     try:
         check_writable(path)
-        if path.exists() and not path.is_file():
+        if is_special(path):
             raise ExportError(f"cannot write {path}: it is no file")
         replace_file(path, write)
     except OSError as error:

@@ -20,7 +20,7 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"cannot write {path}: it is a folder")
     if not path.parent.is_dir():
         raise ValueError(f"cannot write {path}: there is no folder {path.parent}")
-    if _is_special(path):
+    if is_special(path):
         return
     try:
         trial = _unfinished(path.resolve())
@@ -32,7 +32,7 @@ def check_writable(path: Path) -> None:
         raise ValueError(f"cannot write {path}: {error}") from error
 
 
-def _is_special(path: Path) -> bool:
+def is_special(path: Path) -> bool:
     """Whether a path is a device or a pipe, which is written to as it is."""
     return path.exists() and not path.is_file()
 
@@ -59,7 +59,7 @@ def replace_file(path: Path, write: Callable[[Path], object]) -> None:
         OSError: the file cannot be written; an earlier one is then still there.
     """
     try:
-        if _is_special(path):
+        if is_special(path):
             write(path)
         else:
             _write_beside(path.resolve(), write)

@@ -233,11 +233,11 @@ def read_training(folder: Path) -> dict[str, Any]:
 def _read_info(path: Path) -> CheckpointInfo:
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
-        own_hash = info_sha256(cast("dict[str, Any]", content)) if isinstance(content, dict) else ""
+        values = cast("dict[str, Any]", content if isinstance(content, dict) else {})
+        own_hash = info_sha256(values)
     except (OSError, ValueError, RecursionError) as error:  # RecursionError: nested too deeply
         raise CheckpointError(f"{path} is damaged or unreadable: {first_line(error)}") from error
     expected = {field.name for field in fields(CheckpointInfo)}
-    values = cast("dict[str, Any]", content if isinstance(content, dict) else {})
     if not isinstance(values.get("format"), int):
         raise CheckpointError(f"{path} does not describe a checkpoint of this program")
     if values["format"] != FORMAT_VERSION:
