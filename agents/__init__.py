@@ -4,12 +4,22 @@
 brings no torch: only loading a ``ppo:`` spec does.
 """
 
-from agents.base import Agent, AgentError, OneByOne, as_agent, load, parse_spec, reset_agent
+from agents.base import (
+    Agent,
+    AgentError,
+    BatchAgent,
+    OneByOne,
+    as_agent,
+    load,
+    parse_spec,
+    reset_agent,
+)
 from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent
 
 __all__ = [
     "Agent",
     "AgentError",
+    "BatchAgent",
     "HeuristicOpponent",
     "OneByOne",
     "RandomOpponent",

@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -69,6 +70,23 @@ def checked_answer(answer: Any, count: int, name: str) -> Actions:
             f"not an array of shape {actions.shape} and type {actions.dtype}"
         )
     return actions.astype(np.int64)
+
+
+class BatchAgent(ABC):
+    """Gives ``act`` to a player that answers for many positions at once."""
+
+    def act(self, observation: Observation, action_mask: ActionMask) -> int:
+        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
+
+        Raises:
+            TypeError: see :meth:`act_batch`.
+            ValueError: likewise.
+        """
+        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
+
+    @abstractmethod
+    def act_batch(self, observations: Observation, action_masks: ActionMask) -> Actions:
+        """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``."""
 
 
 class OneByOne:

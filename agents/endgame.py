@@ -15,6 +15,7 @@ from agents.base import (
     ActionMask,
     Actions,
     Agent,
+    BatchAgent,
     Observation,
     as_agent,
     checked_answer,
@@ -63,7 +64,7 @@ def restrict_to_best(
             masks[row, action] = best >> action & 1
 
 
-class ExactEndgame:
+class ExactEndgame(BatchAgent):
     """Asks an agent, in the exhausted phase for its choice among the best actions only.
 
     Args:
@@ -81,15 +82,6 @@ class ExactEndgame:
     def reset(self, seed: int) -> None:
         """Pass the seed on."""
         reset_agent(self.agent, seed)
-
-    def act(self, observation: Observation, action_mask: ActionMask) -> int:
-        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
-
-        Raises:
-            TypeError: see :meth:`act_batch`.
-            ValueError: likewise.
-        """
-        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
     def act_batch(self, observations: Observation, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.

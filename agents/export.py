@@ -37,6 +37,7 @@ from agents.exported import (
     TorchScriptAgent,
 )
 from agents.files import check_writable, is_special, replace_file, write_to_disk
+from agents.limits import MASKED_LOGIT
 from agents.ppo import PPOAgent
 from agents.ppo.checkpoint import (
     CheckpointInfo,
@@ -54,7 +55,6 @@ from schnapsen_env.vector import SchnapsenVectorEnv
 OPSET: Final = 17
 #: The version of the file format that belongs to it.
 _IR_VERSION: Final = 8
-MASKED_LOGIT: Final = -1e8
 
 #: Positions that an exported network is compared on, and the largest difference that is taken for
 #: rounding: of log probabilities of legal actions and of values in game points.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import json
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
@@ -19,6 +19,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
+from agents.base import ActionMask, Actions, BatchAgent
 from agents.inputs import require_legal
 from agents.options import check_rules, first_line, read_switches
 from agents.renaming import name_back, renamed_inputs
@@ -27,8 +28,6 @@ from schnapsen_env.observation import DEFAULT_LAYOUT, LAYOUT_VERSION, SUIT_ORDER
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
-Masks = npt.NDArray[np.int8]
-Actions = npt.NDArray[np.int64]
 
 #: Raised whenever the interface of exported graphs changes.
 FORMAT_VERSION: Final = 1
@@ -82,7 +81,7 @@ def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
     return metadata
 
 
-class ExportedAgent(ABC):
+class ExportedAgent(BatchAgent):
     """Plays with an exported network.
 
     Args:
@@ -98,7 +97,7 @@ class ExportedAgent(ABC):
         self.reset(seed)
 
     @abstractmethod
-    def run(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+    def run(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
         """Call the graph as it is, on positions in the layout of its training.
 
         Args:
@@ -113,16 +112,7 @@ class ExportedAgent(ABC):
         """Start the random stream of a sampling agent anew."""
         self._chance = np.random.default_rng(seed)
 
-    def act(self, observation: Floats, action_mask: Masks) -> int:
-        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
-
-        Raises:
-            TypeError: an array is of another kind.
-            ValueError: a shape or a number is wrong, or the mask allows nothing.
-        """
-        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
-
-    def act_batch(self, observations: Floats, action_masks: Masks) -> Actions:
+    def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
@@ -142,7 +132,7 @@ class ExportedAgent(ABC):
         name_back(orders, actions)
         return actions
 
-    def evaluate(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+    def evaluate(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
         """What the network thinks of positions.
 
         Returns:
@@ -202,7 +192,7 @@ class OnnxAgent(ExportedAgent):
             raise ExportError(f"{path}: the graph has inputs and outputs {names}")
         super().__init__(metadata, sample=sample, seed=seed)
 
-    def run(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+    def run(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
         """See :meth:`ExportedAgent.run`."""
         inputs = dict(zip(INPUTS, (observations, action_masks), strict=True))
         log_probs, values = self._session.run(list(OUTPUTS), inputs)
@@ -245,7 +235,7 @@ class TorchScriptAgent(ExportedAgent):
             text = text.decode("utf-8", errors="replace")
         super().__init__(parse_metadata(text, path), sample=sample, seed=seed)
 
-    def run(self, observations: Floats, action_masks: Masks) -> tuple[Floats, Floats]:
+    def run(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
         """See :meth:`ExportedAgent.run`."""
         torch = self._torch
         with torch.inference_mode():

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from agents.base import ActionMask, Actions, BatchAgent
 from agents.inputs import require_legal
 from agents.options import check_rules, read_switches
 from agents.renaming import name_back, renamed_inputs
@@ -28,11 +29,9 @@ from schnapsen_env.observation import DEFAULT_LAYOUT, Layout
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
-Mask = npt.NDArray[np.int8]
-Actions = npt.NDArray[np.int64]
 
 
-class RLlibAgent:
+class RLlibAgent(BatchAgent):
     """Plays the best legal action of a module, or samples from its policy.
 
     Args:
@@ -113,11 +112,7 @@ class RLlibAgent:
         """Start the random stream of ``seed``."""
         self._rng = np.random.default_rng(seed)
 
-    def act(self, observation: Floats, action_mask: Mask) -> int:
-        """The action for one position: ``float32[F]`` and ``int8[A]`` to an id in 0-26."""
-        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
-
-    def act_batch(self, observations: Floats, action_masks: Mask) -> Actions:
+    def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, A]`` to ``int64[N]``.
 
         Raises:
@@ -133,7 +128,7 @@ class RLlibAgent:
         name_back(orders, actions)
         return actions
 
-    def _logits(self, seen: Floats, masks: Mask) -> npt.NDArray[np.float64]:
+    def _logits(self, seen: Floats, masks: ActionMask) -> npt.NDArray[np.float64]:
         """The module's masked logits, ``float64[N, A]``."""
         import torch
 

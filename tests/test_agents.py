@@ -194,6 +194,21 @@ def test_one_by_one_takes_any_integer_and_passes_the_seed_on() -> None:
     agents.reset_agent(object(), 4)  # an agent without randomness needs no reset
 
 
+def test_a_player_of_batches_answers_for_one_position_too() -> None:
+    class LastLegal(agents.BatchAgent):
+        def act_batch(self, observations: np.ndarray, action_masks: np.ndarray) -> np.ndarray:
+            assert observations.shape == (len(action_masks), positions(1)[0].shape[1])
+            return 26 - action_masks[:, ::-1].argmax(axis=1)
+
+    agent = agents.as_agent(LastLegal(), "last")
+    assert isinstance(agent, LastLegal)
+    observations, masks = positions(3)
+    alone = [agent.act(*position) for position in zip(observations, masks, strict=True)]
+    assert alone == agent.act_batch(observations, masks).tolist()
+    assert alone == [int(np.flatnonzero(mask)[-1]) for mask in masks]
+    assert isinstance(agents.load("pimc", rules="duel"), agents.BatchAgent)
+
+
 def test_a_missing_library_is_named_with_the_extra_that_brings_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

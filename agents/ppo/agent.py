@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from agents.base import ActionMask, Actions, BatchAgent
 from agents.inputs import checked_inputs, require_legal
 from agents.options import check_rules, read_switches
 from agents.ppo.checkpoint import Weights, find_checkpoint, layer_name, read_checkpoint
@@ -29,7 +30,6 @@ from schnapsen_env.observation import Layout, action_in_natural_order, relabel
 from schnapsen_env.rules import Rules, resolve_rules
 
 Floats = npt.NDArray[np.float32]
-Actions = npt.NDArray[np.int64]
 
 _NO_NOISE: Final = np.zeros((0, NUM_ACTIONS), dtype=np.float32)
 
@@ -71,7 +71,7 @@ def apply_network(
 @compiled
 def make_room(
     biases: tuple[Floats, ...], features: int
-) -> tuple[Floats, Floats, Floats, npt.NDArray[np.int8]]:
+) -> tuple[Floats, Floats, Floats, ActionMask]:
     """What the work on one position is written into, position after position.
 
     Returns:
@@ -91,7 +91,7 @@ def make_room(
 @compiled
 def choose_actions(
     observations: Floats,
-    masks: npt.NDArray[np.int8],
+    masks: ActionMask,
     suits_code: int,
     matrices: tuple[Floats, ...],
     biases: tuple[Floats, ...],
@@ -129,7 +129,7 @@ def choose_actions(
 @compiled
 def compute_outputs(
     observations: Floats,
-    masks: npt.NDArray[np.int8],
+    masks: ActionMask,
     suits_code: int,
     matrices: tuple[Floats, ...],
     biases: tuple[Floats, ...],
@@ -145,7 +145,7 @@ def compute_outputs(
         out[row, NUM_ACTIONS] = outputs[NUM_ACTIONS]
 
 
-class PPOAgent:
+class PPOAgent(BatchAgent):
     """Plays with a trained network.
 
     Args:
@@ -172,16 +172,7 @@ class PPOAgent:
         """Start the random stream of a sampling agent anew."""
         self._chance = np.random.default_rng(seed)
 
-    def act(self, observation: Floats, action_mask: npt.NDArray[np.int8]) -> int:
-        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
-
-        Raises:
-            TypeError: an array is of another kind.
-            ValueError: a shape or a number is wrong, or the mask allows nothing.
-        """
-        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
-
-    def act_batch(self, observations: Floats, action_masks: npt.NDArray[np.int8]) -> Actions:
+    def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
 
         Raises:
@@ -198,9 +189,7 @@ class PPOAgent:
             require_legal(masks)
         return out
 
-    def evaluate(
-        self, observations: Floats, action_masks: npt.NDArray[np.int8]
-    ) -> tuple[Floats, Floats]:
+    def evaluate(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
         """What the network thinks of positions.
 
         Returns:

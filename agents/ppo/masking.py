@@ -10,10 +10,7 @@ from typing import Final
 import torch
 from torch import Tensor
 
-#: Logit of a masked action. Its probability is exactly 0 in float32, and unlike minus infinity it
-#: leaves products with that probability 0 rather than not-a-number.
-MASKED_LOGIT: Final = -1e8
-
+from agents.limits import MASKED_LOGIT
 
 #: Half of the smallest positive number that ``torch.rand`` gives; it also gives 0.
 _SMALLEST: Final = 2.0**-25

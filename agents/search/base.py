@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, Observation
+from agents.base import ActionMask, Actions, BatchAgent, Observation
 from agents.inputs import checked_inputs
 from agents.limits import MOST_THREADS
 from schnapsen_env.imagined import NO_SUCH_DEAL, NOTHING_LEGAL
@@ -27,7 +27,7 @@ from schnapsen_env.rules import Rules, resolve_rules
 Ints = npt.NDArray[np.int64]
 
 
-class SearchAgent(ABC):
+class SearchAgent(BatchAgent):
     """An agent whose compiled code decides row by row.
 
     Args:
@@ -71,15 +71,6 @@ class SearchAgent(ABC):
     def __getstate__(self) -> dict[str, Any]:
         # Working memory is large and holds nothing that lasts.
         return self.__dict__ | {"_idle": []}
-
-    def act(self, observation: Observation, action_mask: ActionMask) -> int:
-        """The action for one position: ``float32[F]`` and ``int8[27]`` to an id in 0-26.
-
-        Raises:
-            TypeError: see :meth:`act_batch`.
-            ValueError: likewise.
-        """
-        return int(self.act_batch(np.asarray(observation)[None], np.asarray(action_mask)[None])[0])
 
     def act_batch(self, observations: Observation, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
