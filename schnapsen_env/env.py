@@ -22,6 +22,7 @@ from pettingzoo.utils.env import AECIterable, AECIterator
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.engine import record as r
+from schnapsen_env.env_base import BaseEnv, reset_needed
 from schnapsen_env.episode import (
     REFUSED,
     Episode,
@@ -112,7 +113,7 @@ class _TurnIterator(AECIterator[str, Any, Any]):
         return env.agent_selection
 
 
-class SchnapsenAECEnv(AECEnv[str, Any, Any]):
+class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
     """Schnapsen for two agents that take turns as the rules say.
 
     Args:
@@ -141,6 +142,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         "is_parallelizable": False,
         "render_fps": 2,
     }
+    _RECALLED = frozenset({"_codes", "_switches", "_ready"})
 
     def __init__(
         self,
@@ -184,28 +186,11 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         self._recall_constants()
 
     def _recall_constants(self) -> None:
-        """Set what follows from the settings and is read in each step."""
+        super()._recall_constants()
         layout = self._settings.layout
-        self._codes = self._settings.rules.codes()
-        self._switches = self._settings.switches()
         self._memory, self._suits = layout.memory_code, layout.suits_code
         self._history, self._size = layout.history_code, layout.size
         self._ready: tuple[str, Observation] | None = None
-
-    @property
-    def rules(self) -> Rules:
-        """The rule set, with the target of this environment."""
-        return self._settings.rules
-
-    @property
-    def layout(self) -> Layout:
-        """What the numbers of an observation mean, for ``observation.describe``."""
-        return self._settings.layout
-
-    @property
-    def max_actions(self) -> int | None:
-        """The most actions of an episode, or None for a match without a bound."""
-        return self._settings.max_actions
 
     @property
     def record(self) -> Record:
@@ -228,7 +213,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
 
     def _current_record(self, reader: str) -> Record:
         if self._record is None:
-            raise ResetNeeded(f"{reader} before the first reset: call reset() first")
+            raise reset_needed(reader)
         return self._record
 
     if not TYPE_CHECKING:  # otherwise type checkers would accept every name
@@ -366,7 +351,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
     def _step_done_agent(self, action: Any) -> None:
         """A step while no deal runs: None removes a finished agent, everything else is an error."""
         if self._record is None:
-            raise ResetNeeded("step() before the first reset: call reset() first")
+            raise reset_needed("step()")
         if not self.agents:
             raise ResetNeeded("the episode is over and both agents are gone: call reset()")
         if action is not None:
@@ -428,7 +413,7 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         """
         record = self._record
         if record is None:
-            raise ResetNeeded("observe() before the first reset: call reset() first")
+            raise reset_needed("observe()")
         if self._ready is not None and self._ready[0] == agent:
             # What step() wrote for the next player is given away once; then arrays are new again.
             ready, self._ready = self._ready[1], None
@@ -472,10 +457,6 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
 
     # -------------------------------------------------------------------------------- copies
 
-    def clone(self) -> SchnapsenAECEnv:
-        """An independent copy that continues exactly as this environment would."""
-        return copy.deepcopy(self)
-
     def get_state(self) -> EnvState:
         """This moment, random state included, as a value that can be kept and pickled.
 
@@ -505,13 +486,6 @@ class SchnapsenAECEnv(AECEnv[str, Any, Any]):
         for name, value in state.turn.items():
             setattr(self, name, copy.deepcopy(value))
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._recall_constants()
-
 
 _REVERSED: Final = AGENTS[::-1]
 #: What changes from turn to turn, beside the record.
@@ -530,6 +504,3 @@ _TURN: Final = (
     "_finished",
     "_start",
 )
-#: Set anew in a copy: a copied read-only array would be writable, which is another type to numba
-#: and would compile the engine once more.
-_NOT_KEPT: Final = frozenset({"_codes", "_switches", "_ready"})

@@ -43,7 +43,10 @@ def check_arrays(what: str, given: Mapping[str, Any], own: Mapping[str, npt.NDAr
         value = given[name]
         got = form_of(cast("Any", value)) if isinstance(value, np.ndarray) else repr(value)
         if got != form_of(array):
-            raise ValueError(f"{what}[{name!r}] must be {form_of(array)}, not {got}")
+            raise ValueError(
+                f"{what}[{name!r}] must be {form_of(array)}, not {got}: pass what "
+                "get_state() of an environment with the same arguments gave"
+            )
 
 
 def form_of(array: npt.NDArray[Any]) -> str:

@@ -1,7 +1,7 @@
 """Many deals against an opponent, the compiled part: loops over the rows of a batch.
 
 :class:`~schnapsen_env.single_agent_vector.SchnapsenOpponentVectorEnv` is the environment around
-them. What one row does is in :mod:`schnapsen_env.single_agent`.
+them. What one row does is in :mod:`schnapsen_env.opponent_play`.
 
 Letters in shapes: N rows, F features of an observation.
 """
@@ -17,7 +17,7 @@ from schnapsen_env.borrowed import borrowed
 from schnapsen_env.compiled import compiled
 from schnapsen_env.episode import HISTORY, MEMORY, SUITS, Codes, Record, Switches, take
 from schnapsen_env.observation import encode
-from schnapsen_env.single_agent import ASKED, Lane, begin, play_learner, play_on
+from schnapsen_env.opponent_play import ASKED, Lane, begin, play_learner, play_on
 
 
 @compiled
@@ -30,7 +30,7 @@ def seat_rows(
     fixed_seat: int,
     lanes: Lane,
 ) -> None:
-    """:func:`~schnapsen_env.single_agent.begin` in the chosen rows, which are dealt."""
+    """:func:`~schnapsen_env.opponent_play.begin` in the chosen rows, which are dealt."""
     records, codes = borrowed(records), borrowed(codes)
     switches, lanes = borrowed(switches), borrowed(lanes)
     for i in range(len(records)):

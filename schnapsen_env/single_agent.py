@@ -1,15 +1,12 @@
 """The Gymnasium environment: one seat is learned, an opponent plays the other.
 
-The opponent plays from its own observation and mask, in the default layout, whatever layout the
-learner has chosen. The two built-in ones are played in compiled code: ``"random"`` draws from the
-random stream of the deal, ``"heuristic"`` sees the view from which the observation is made.
+How the opponent plays is in :mod:`schnapsen_env.opponent_play`.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Literal
 
 import gymnasium
 import numpy as np
@@ -19,71 +16,45 @@ from gymnasium.error import ResetNeeded
 
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
-from schnapsen_env.compiled import compiled
 from schnapsen_env.engine import record as r
-from schnapsen_env.engine.chance import draw_below
+from schnapsen_env.env_base import OpponentEnv, reset_needed
 from schnapsen_env.episode import (
-    RAISES,
-    Codes,
     Episode,
     IllegalAction,
     Record,
     Reward,
     Settings,
-    Switches,
     action_number,
-    counted_points,
-    end_by_illegal_action,
     illegal_action_error,
-    is_episode_over,
     make_settings,
-    reward_of,
     seed_number,
     start,
-    take,
 )
 from schnapsen_env.integers import as_integer
-from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode_state, observe
-from schnapsen_env.opponents import heuristic_action
+from schnapsen_env.opponent_play import (
+    DEALS_ENDED,
+    END_REASON,
+    GAME_POINTS,
+    LANE_SIZE,
+    LEARNER,
+    OPPONENT,
+    OVER,
+    REWARD,
+    SEAT,
+    TURN,
+    Lane,
+    begin,
+    check_reply,
+    opponent_kind,
+    play_learner,
+    play_on,
+)
 from schnapsen_env.position import EndReason
 from schnapsen_env.render import PackName, TextScreen, check_render_mode
 from schnapsen_env.rules import Rules
-from schnapsen_env.view import PERFECT, view
 
 ObservationForm = Literal["flat", "dict"]
-
-#: The opponents that are played in compiled code, by name; an object with ``act`` is ASKED.
-BUILT_IN: Final = ("random", "heuristic")
-RANDOM, HEURISTIC, ASKED = range(3)
-
-#: Who is to move, if the episode is not over.
-LEARNER, OPPONENT, OVER = range(3)
-
-#: One row of what an environment keeps beside the record: the learner's seat, who is to move, and
-#: what is counted between two returns to the learner - its reward, its game points, how many deals
-#: ended, and how the last of them did.
-SEAT, TURN, REWARD, GAME_POINTS, DEALS_ENDED, END_REASON = range(6)
-LANE_SIZE: Final = 6
-
-Lane = npt.NDArray[np.int64]
-
-
-def opponent_kind(opponent: object) -> int:
-    """How an opponent is played: RANDOM, HEURISTIC or ASKED.
-
-    Raises:
-        ValueError: an unknown name, or an object without ``act``; the known names are listed.
-    """
-    if isinstance(opponent, str) and opponent in BUILT_IN:
-        return BUILT_IN.index(opponent)
-    act = getattr(opponent, "act", None)
-    if act is None or not callable(act):
-        raise ValueError(
-            f"opponent={opponent!r} is unknown: choose one of {', '.join(BUILT_IN)}, or an object "
-            "with a method act(observation, action_mask)"
-        )
-    return ASKED
 
 
 def check_seat(seat: Any) -> int | None:
@@ -115,80 +86,6 @@ def single_observation_space(layout: Layout, form: str) -> spaces.Box | spaces.D
     return spaces.Dict({"observation": flat, "action_mask": mask})
 
 
-# ------------------------------------------------------------------------------ compiled play
-
-
-@compiled
-def settle(record: Record, codes: Codes, switches: Switches, lane: Lane) -> int:
-    """Count a deal that has ended and deal the next; returns LEARNER, OPPONENT or OVER."""
-    seat = lane[SEAT]
-    if record[r.END_REASON] != 0:
-        lane[REWARD] += reward_of(record, codes, switches, seat)
-        lane[GAME_POINTS] += counted_points(record, seat)
-        lane[DEALS_ENDED] += 1
-        lane[END_REASON] = record[r.END_REASON]
-        if is_episode_over(record, codes, switches):
-            return OVER
-        engine.deal(record)
-    return LEARNER if record[r.TO_MOVE] == seat else OPPONENT
-
-
-@compiled
-def built_in_action(record: Record, codes: Codes, kind: int) -> int:
-    """The action of a built-in opponent, who is to move."""
-    if kind == RANDOM:
-        return engine.random_action(record, codes)
-    return heuristic_action(view(record, codes, record[r.TO_MOVE], PERFECT))
-
-
-@compiled
-def play_on(record: Record, codes: Codes, switches: Switches, kind: int, lane: Lane) -> None:
-    """After an action: go on until the learner, or an opponent that must be asked, is to move.
-
-    Args:
-        record: ``int64[RECORD_SIZE]``, changed in place.
-        codes: ``Rules.codes()``.
-        switches: ``Settings.switches()``.
-        kind: how the opponent is played.
-        lane: ``int64[LANE_SIZE]``; TURN is set, and what is counted is added to.
-    """
-    turn = settle(record, codes, switches, lane)
-    while turn == OPPONENT and kind != ASKED:
-        engine.step(record, codes, built_in_action(record, codes, kind))
-        turn = settle(record, codes, switches, lane)
-    lane[TURN] = turn
-
-
-@compiled
-def begin(
-    record: Record, codes: Codes, switches: Switches, kind: int, fixed_seat: int, lane: Lane
-) -> None:
-    """Seat the learner in a deal that was just dealt, and :func:`play_on`.
-
-    ``fixed_seat`` is the seat, or -1 for one by lot from the random stream of the deal.
-    """
-    lane[:] = 0
-    lane[SEAT] = fixed_seat if fixed_seat >= 0 else draw_below(record, 2)
-    play_on(record, codes, switches, kind, lane)
-
-
-@compiled
-def play_learner(
-    record: Record, codes: Codes, switches: Switches, kind: int, action: int, lane: Lane
-) -> bool:
-    """Take the learner's action and :func:`play_on`.
-
-    Returns:
-        False, with nothing changed, for an illegal action that is to raise.
-    """
-    if not take(record, codes, switches, action):
-        if switches[RAISES]:
-            return False
-        end_by_illegal_action(record)
-    play_on(record, codes, switches, kind, lane)
-    return True
-
-
 def ended_info(record: Record, settings: Settings, lane: Lane) -> dict[str, Any]:
     """What the info says of the deals that ended in a step."""
     reason = EndReason(int(lane[END_REASON]))
@@ -202,66 +99,7 @@ def ended_info(record: Record, settings: Settings, lane: Lane) -> dict[str, Any]
     return info
 
 
-def check_reply(opponent: object, action: Any, mask: npt.NDArray[np.int8]) -> int:
-    """The action of an asked opponent, as a plain integer.
-
-    Raises:
-        TypeError: it is not an integer.
-        ValueError: ``mask`` forbids it.
-    """
-    name = type(opponent).__name__
-    try:
-        number = action_number(action)
-    except TypeError as error:
-        raise TypeError(f"the opponent's {name}.act must return an action id: {error}") from None
-    if not 0 <= number < NUM_ACTIONS or not mask[number]:
-        allowed = np.flatnonzero(mask).tolist()
-        raise ValueError(
-            f"the opponent's {name}.act returned action {number}, but its action mask allows "
-            f"{allowed}: an opponent must choose among them"
-        )
-    return number
-
-
-# -------------------------------------------------------------------------------- environment
-
-
-def keep(env: Any, settings: Settings, names: tuple[str, ...]) -> dict[str, Any]:
-    """The named attributes of an environment with an opponent, copied, and the opponent's state."""
-    get_state = getattr(env.opponent, "get_state", None)
-    return {
-        "settings": settings,
-        "opponent": get_state() if callable(get_state) else None,
-        "kept": {name: copy.deepcopy(getattr(env, name)) for name in names},
-    }
-
-
-def check_state(state: Any, settings: Settings, names: tuple[str, ...]) -> Mapping[str, Any]:
-    """The attributes in what :func:`keep` gave for an environment with these settings.
-
-    Raises:
-        ValueError: it is something else, or of another environment.
-    """
-    parts = check_parts("state", state, ("settings", "opponent", "kept"))
-    kept = check_parts("state['kept']", parts["kept"], names)
-    if parts["settings"] != settings:
-        raise ValueError(
-            f"the state is of an environment with {parts['settings']}, this one has {settings}: "
-            "make an environment with the same arguments"
-        )
-    return kept
-
-
-def put_back(env: Any, state: Mapping[str, Any]) -> None:
-    """Undo what happened to ``env`` since :func:`keep`."""
-    for name, value in state["kept"].items():
-        setattr(env, name, copy.deepcopy(value))
-    set_state = getattr(env.opponent, "set_state", None)
-    if callable(set_state):
-        set_state(state["opponent"])
-
-
-class SchnapsenEnv(gymnasium.Env[Any, Any]):
+class SchnapsenEnv(OpponentEnv, gymnasium.Env[Any, Any]):
     """Schnapsen against an opponent.
 
     Args:
@@ -291,6 +129,7 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         "render_modes": ["human", "ansi"],
         "render_fps": 2,
     }
+    _KEPT = ("_record", "_lane", "_is_done", "_np_random", "_np_random_seed")
 
     def __init__(
         self,
@@ -333,20 +172,6 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         self._is_done = True
         self._recall_constants()
 
-    def _recall_constants(self) -> None:
-        self._codes = self._settings.rules.codes()
-        self._switches = self._settings.switches()
-
-    @property
-    def rules(self) -> Rules:
-        """The rule set, with the target of this environment."""
-        return self._settings.rules
-
-    @property
-    def layout(self) -> Layout:
-        """What the numbers of an observation mean, for ``observation.describe``."""
-        return self._settings.layout
-
     @property
     def seat(self) -> int:
         """The learner's seat in this episode."""
@@ -363,7 +188,7 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
 
     def _current_record(self, reader: str) -> Record:
         if self._record is None:
-            raise ResetNeeded(f"{reader} before the first reset: call reset() first")
+            raise reset_needed(reader)
         return self._record
 
     def reset(
@@ -491,41 +316,5 @@ class SchnapsenEnv(gymnasium.Env[Any, Any]):
         self._screen.seat = None if self._lane[TURN] == OVER else self.seat
         return self._screen.show(record, self.render_mode)
 
-    def clone(self) -> SchnapsenEnv:
-        """An independent copy, opponent included, that continues as this environment would."""
-        return copy.deepcopy(self)
-
-    def get_state(self) -> dict[str, Any]:
-        """This moment, random state included, as a value that can be kept and pickled.
-
-        An opponent that is an object is asked for its own state, if it has ``get_state``.
-
-        Raises:
-            ResetNeeded: before the first reset.
-        """
-        self._current_record("get_state()")
-        return keep(self, self._settings, _KEPT)
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Go to a moment that :meth:`get_state` gave, of this or a like environment.
-
-        Raises:
-            ValueError: not such a state, or that of an environment with other settings; nothing
-                has changed.
-        """
-        kept = check_state(state, self._settings, _KEPT)
-        own = {"_lane": self._lane, "_record": np.empty(r.RECORD_SIZE, dtype=np.int64)}
-        check_arrays("state['kept']", kept, own)
-        put_back(self, state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._recall_constants()
-
-
-_KEPT: Final = ("_record", "_lane", "_is_done", "_np_random", "_np_random_seed")
-#: Set anew in a copy: a copied read-only array would be writable, which is another type to numba.
-_NOT_KEPT: Final = frozenset({"_codes", "_switches"})
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        return {"_lane": self._lane, "_record": np.empty(r.RECORD_SIZE, dtype=np.int64)}

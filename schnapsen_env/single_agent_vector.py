@@ -6,7 +6,6 @@ Row ``i`` is played exactly as a :class:`~schnapsen_env.single_agent.SchnapsenEn
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -28,6 +27,7 @@ from schnapsen_env.batch_input import (
     whole_number,
 )
 from schnapsen_env.engine import record as r
+from schnapsen_env.env_base import OpponentEnv, reset_needed
 from schnapsen_env.episode import (
     NUM_SWITCHES,
     RAISES,
@@ -40,8 +40,7 @@ from schnapsen_env.episode import (
     make_settings,
     start,
 )
-from schnapsen_env.kept_state import check_arrays
-from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Layout, Memory, Suits
+from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Memory, Suits
 from schnapsen_env.opponent_batch import (
     first_illegal,
     observe_rows,
@@ -49,10 +48,7 @@ from schnapsen_env.opponent_batch import (
     seat_rows,
     step_rows,
 )
-from schnapsen_env.position import EndReason
-from schnapsen_env.render import PackName, TextScreen, check_render_mode
-from schnapsen_env.rules import Rules
-from schnapsen_env.single_agent import (
+from schnapsen_env.opponent_play import (
     DEALS_ENDED,
     END_REASON,
     GAME_POINTS,
@@ -63,15 +59,13 @@ from schnapsen_env.single_agent import (
     REWARD,
     SEAT,
     TURN,
-    ObservationForm,
     check_reply,
-    check_seat,
-    check_state,
-    keep,
     opponent_kind,
-    put_back,
-    single_observation_space,
 )
+from schnapsen_env.position import EndReason
+from schnapsen_env.render import PackName, TextScreen, check_render_mode
+from schnapsen_env.rules import Rules
+from schnapsen_env.single_agent import ObservationForm, check_seat, single_observation_space
 
 _Info = dict[str, Any]
 
@@ -83,7 +77,7 @@ _ILLEGAL: Final = int(EndReason.ILLEGAL_ACTION)
 _DEFAULT_SWITCHES: Final = np.zeros(NUM_SWITCHES, dtype=np.int64)
 
 
-class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
+class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[Any]]):
     """N environments in each of which one seat is learned and an opponent plays the other.
 
     Args:
@@ -110,6 +104,8 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         ValueError: an unknown value or a combination that makes no sense; the message says what to
             choose.
     """
+
+    _KEPT = ("_records", "_lanes", "_done", "_returns", "_lengths")
 
     def __init__(
         self,
@@ -161,20 +157,6 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
         self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._recall_constants()
 
-    def _recall_constants(self) -> None:
-        self._codes = self._settings.rules.codes()
-        self._switches = self._settings.switches()
-
-    @property
-    def rules(self) -> Rules:
-        """The rule set, with the target of this environment."""
-        return self._settings.rules
-
-    @property
-    def layout(self) -> Layout:
-        """What the numbers of an observation mean, for ``observation.describe``."""
-        return self._settings.layout
-
     @property
     def seats(self) -> Actions:
         """The learner's seat in each row, ``int64[N]``."""
@@ -191,7 +173,7 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
 
     def _current_records(self, reader: str) -> Record:
         if self._records is None:
-            raise ResetNeeded(f"{reader} before the first reset: call reset() first")
+            raise reset_needed(reader)
         return self._records
 
     # ------------------------------------------------------------------------------ episodes
@@ -477,50 +459,6 @@ class SchnapsenOpponentVectorEnv(VectorEnv[Any, Any, npt.NDArray[Any]]):
             boards.append(self._screen.text(record))
         return tuple(boards)
 
-    # -------------------------------------------------------------------------------- copies
-
-    def clone(self) -> SchnapsenOpponentVectorEnv:
-        """An independent copy, opponent included, that continues as this environment would."""
-        return copy.deepcopy(self)
-
-    def get_state(self) -> dict[str, Any]:
-        """This moment, random states included, as a value that can be kept and pickled.
-
-        An opponent that is an object is asked for its own state, if it has ``get_state``.
-
-        Raises:
-            ResetNeeded: before the first reset.
-        """
-        self._current_records("get_state()")
-        return keep(self, self._settings, _KEPT)
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Go to a moment that :meth:`get_state` gave, of this or a like environment.
-
-        Raises:
-            ValueError: not such a state, or the state of an environment with other settings or
-                another number of rows; nothing has changed.
-        """
-        kept = check_state(state, self._settings, _KEPT)
-        rows = np.size(kept["_done"])
-        if rows != self.num_envs:
-            raise ValueError(
-                f"the state is of {rows} environments, these are {self.num_envs}: make an "
-                "environment with the same arguments"
-            )
-        own = {name: getattr(self, name) for name in ("_lanes", "_done", "_returns", "_lengths")}
-        own["_records"] = np.empty((self.num_envs, r.RECORD_SIZE), dtype=np.int64)
-        check_arrays("state['kept']", kept, own)
-        put_back(self, state)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._recall_constants()
-
-
-_KEPT: Final = ("_records", "_lanes", "_done", "_returns", "_lengths")
-#: Set anew in a copy: a copied read-only array would be writable, which is another type to numba.
-_NOT_KEPT: Final = frozenset({"_codes", "_switches"})
+    def _arrays(self) -> dict[str, npt.NDArray[Any]]:
+        arrays = {name: getattr(self, name) for name in ("_lanes", "_done", "_returns", "_lengths")}
+        return arrays | {"_records": np.empty((self.num_envs, r.RECORD_SIZE), dtype=np.int64)}

@@ -15,9 +15,9 @@ width of a record.
 
 from __future__ import annotations
 
-import copy as copying
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from functools import cached_property
 from typing import Any, Final
 
@@ -56,6 +56,7 @@ from schnapsen_env.batch_input import (
     whole_number,
 )
 from schnapsen_env.engine import record as r
+from schnapsen_env.env_base import BaseEnv, reset_needed
 from schnapsen_env.episode import (
     Episode,
     IllegalAction,
@@ -75,7 +76,7 @@ from schnapsen_env.rules import Rules
 __all__ = ["BUFFERS", "NO_ACTION", "SchnapsenVectorEnv"]
 
 
-class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
+class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]):
     """N deals or matches that are played side by side, both seats by the caller.
 
     A gymnasium vector environment, with two differences that self-play needs: ``rewards`` is
@@ -119,6 +120,9 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         TypeError: ``rules`` is neither a name nor a rule set.
     """
 
+    _RECALLED = frozenset(
+        {"_plan", "_kept", "_masks", "_kept_final", "_no_mask", "_pool", "_buffers"}
+    )
     #: On the class too: Gymnasium 1.2 also closes what the constructor has refused.
     _pool: ThreadPoolExecutor | None = None
 
@@ -183,12 +187,10 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         self._deal_ended: Rows = np.zeros(n, dtype=np.bool_)
         self._buffers: dict[str, npt.NDArray[Any]] = {}
         self._buffers = check_buffers(buffers or {}, self._new_outputs())
-        self._make_the_rest()
+        self._recall_constants()
 
-    def _make_the_rest(self) -> None:
+    def _recall_constants(self) -> None:
         """What no copy of this environment shares: settings for compiled code, arrays, threads."""
-        # A copied read-only array would be writable, which is another type to numba and would
-        # compile everything once more; so the codes are fetched, not copied.
         self._plan = Plan(
             codes=self.rules.codes(),
             switches=self._settings.switches(),
@@ -200,16 +202,6 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         self._kept_final: tuple[npt.NDArray[Any], Rows] | None = None
         self._no_mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
         self._pool = None
-
-    @property
-    def rules(self) -> Rules:
-        """The rule set, with the target of this environment."""
-        return self._settings.rules
-
-    @property
-    def layout(self) -> Layout:
-        """What the numbers of an observation mean, for ``observation.describe``."""
-        return self._settings.layout
 
     @property
     def records(self) -> Record:
@@ -381,7 +373,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
                 is over.
         """
         if not self._is_dealt:
-            raise ResetNeeded("step() before the first reset: call reset() first")
+            raise reset_needed("step()")
         given, numbers = check_actions(actions, self.num_envs)
         out = self._outputs()
         deals_ended = self._run(out, numbers)
@@ -522,16 +514,9 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
 
     def _require_deals(self, reader: str) -> None:
         if not self._is_dealt:
-            raise ResetNeeded(f"{reader} before the first reset: call reset() first")
+            raise reset_needed(reader)
 
     # ------------------------------------------------------------------------------------ copies
-
-    def clone(self) -> SchnapsenVectorEnv:
-        """An independent copy that continues exactly as this environment would.
-
-        It fills its own arrays, never the caller's buffers of the original.
-        """
-        return copying.deepcopy(self)
 
     def get_state(self) -> dict[str, Any]:
         """This moment, random states included, as a value that can be kept and pickled.
@@ -543,7 +528,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         return {
             "settings": self._settings,
             "arrays": {name: array.copy() for name, array in self._state._asdict().items()},
-            "kept": {name: copying.deepcopy(getattr(self, name)) for name in _KEPT},
+            "kept": {name: deepcopy(getattr(self, name)) for name in _KEPT},
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
@@ -557,7 +542,7 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         for name, array in self._state._asdict().items():
             array[:] = arrays[name]
         for name, value in state["kept"].items():
-            setattr(self, name, copying.deepcopy(value))
+            setattr(self, name, deepcopy(value))
         self._is_dealt = True
 
     def _check_state(self, state: Any) -> Mapping[str, npt.NDArray[Any]]:
@@ -578,14 +563,12 @@ class SchnapsenVectorEnv(VectorEnv[Observations, Any, npt.NDArray[Any]]):
         return arrays
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = {name: value for name, value in vars(self).items() if name not in _NOT_KEPT}
-        return kept | {"_kept_masks": self._masks}
+        return super().__getstate__() | {"_kept_masks": self._masks}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         masks = state.pop("_kept_masks")
-        vars(self).update(state)
-        self._buffers = {}
-        self._make_the_rest()
+        self._buffers = {}  # a copy fills its own arrays, never those of a caller
+        super().__setstate__(state)
         self._masks = masks
 
     def close_extras(self, **_kwargs: Any) -> None:
@@ -600,10 +583,6 @@ _ILLEGAL: Final = int(EndReason.ILLEGAL_ACTION)
 #: What changes in play, beside the arrays of :class:`State`.
 _KEPT: Final = ("_chance", "_masks", "_starts", "_finished_starts", "_deal_ended")
 _NO_ACTIONS: Final = np.zeros(0, dtype=np.int64)
-#: Made anew in a copy, see ``_make_the_rest``.
-_NOT_KEPT: Final = frozenset(
-    {"_plan", "_kept", "_masks", "_kept_final", "_no_mask", "_pool", "_buffers"}
-)
 #: Sets the random stream of ``sample_actions`` apart from that of row 0.
 _SAMPLER: Final = 1 << 62
 
