@@ -290,8 +290,13 @@ def action_number(action: Any) -> int:
         ) from None
 
 
-def illegal_action_error(record: Record, settings: Settings, action: int) -> Exception:
-    """The error for an action that the player to move may not take, out of range or not."""
+def illegal_action_error(
+    record: Record, settings: Settings, action: int, row: int | None = None
+) -> Exception:
+    """The error for an action that the player to move may not take, out of range or not.
+
+    ``row`` is where the deal stands in a batch, and None if it stands in none.
+    """
     natural = action
     layout = settings.layout
     if 0 <= action < NUM_ACTIONS:
@@ -304,6 +309,8 @@ def illegal_action_error(record: Record, settings: Settings, action: int) -> Exc
     except engine.IllegalActionError as error:
         if natural != action:
             error.add_note(f"The action was given as {action}, with suits={layout.suits!r}.")
+        if row is not None:
+            error.args = (f"row {row}: {error}",)
         return error
     return RuntimeError(f"action {action} is legal")
 

@@ -339,9 +339,7 @@ class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[An
             moving = rows & (self._lanes[:, TURN] == LEARNER)
             bad = int(first_illegal(records, self._codes, self._switches, moving, actions))
         if bad >= 0:
-            error = illegal_action_error(records[bad], self._settings, int(given[bad]))
-            error.add_note(f"This is the action of row {bad}.")
-            raise error
+            raise illegal_action_error(records[bad], self._settings, int(given[bad]), bad)
 
     # ---------------------------------------------------------------------------------- infos
 

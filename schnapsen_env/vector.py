@@ -394,9 +394,7 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
                 f"row {row} is over: call reset(options={{'reset_mask': ...}}) for it, or leave it "
                 f"with the action {NO_ACTION}; it was given {action}"
             )
-        error = illegal_action_error(self.records[row], self._settings, action)
-        error.args = (f"row {row}: {error}",)
-        return error
+        return illegal_action_error(self.records[row], self._settings, action, row)
 
     def _add_statistics(self, out: Outputs, info: dict[str, Any]) -> None:
         """Say of the deals and episodes that ended what is to be said."""

@@ -380,6 +380,17 @@ def test_raise_names_action_and_position_and_changes_nothing(suits: Any) -> None
         }
 
 
+def test_an_illegal_action_in_a_worker_process_arrives_as_it_was_raised() -> None:
+    env = schnapsen_v0.raw_env(suits="canonical")
+    env.reset(seed=1)
+    with pytest.raises(IllegalActionError, match="it may choose") as caught:
+        env.step(int(np.argmin(env.infos[env.agent_selection]["action_mask"])))
+    for arrived in (pickle.loads(pickle.dumps(caught.value)), copy.copy(caught.value)):  # noqa: S301
+        assert str(arrived) == str(caught.value)
+        assert vars(arrived) == vars(caught.value)
+        assert arrived.position == engine.position_of(env.record)
+
+
 @pytest.mark.parametrize("mode", ["lose", "raise"])
 @pytest.mark.parametrize("action", [-1, 27, 1000, 2**70])
 def test_an_id_out_of_range_raises_in_every_mode(mode: Any, action: int) -> None:

@@ -610,7 +610,7 @@ def test_vector_steps_that_are_refused_change_nothing() -> None:
     legal = info["action_mask"].argmax(axis=1)
     before = pickle.dumps(vector.get_state()["kept"])
     for actions, error, message in (
-        ([*legal[:2], CLAIM], IllegalActionError, "illegal action claim"),
+        ([*legal[:2], CLAIM], IllegalActionError, "row 2: illegal action claim"),
         ([*legal[:2], 27], IllegalActionError, "0 to 26"),
         ([-1, *legal[1:]], IllegalActionError, "0 to 26"),
         (np.array([0, 0, 2**63 + 5], np.uint64), IllegalActionError, f"illegal action {2**63 + 5}"),

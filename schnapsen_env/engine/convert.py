@@ -24,11 +24,19 @@ _STATES: Final = {"OPEN": r.OPEN, "CLOSED": r.CLOSED, "EXHAUSTED": r.EXHAUSTED}
 class IllegalActionError(ValueError):
     """An action that the rules do not allow; the message holds the action and the position."""
 
-    def __init__(self, action: int, reason: str, position: Position) -> None:
+    action: int
+    position: Position
+
+    # No __init__ of its own: Python unpickles an error, as one from a worker process, by its
+    # message alone and sets the attributes afterwards.
+    @classmethod
+    def of(cls, action: int, reason: str, position: Position) -> IllegalActionError:
+        """The error for ``action`` in ``position``."""
         name = action_text(action) if 0 <= action < NUM_ACTIONS else str(action)
-        super().__init__(f"illegal action {name} ({action}): {reason}; position: {position}")
-        self.action = action
-        self.position = position
+        error = cls(f"illegal action {name} ({action}): {reason}; position: {position}")
+        error.action = action
+        error.position = position
+        return error
 
 
 def new_records(seeds: Any) -> Record:
@@ -193,7 +201,8 @@ def apply(record: Record, rules: Rules, action: int) -> None:
     codes = rules.codes()
     action = int(action)
     if not 0 <= action < NUM_ACTIONS or not play.legal(record, codes) >> action & 1:
-        raise IllegalActionError(action, _why_illegal(record, codes, action), position_of(record))
+        reason = _why_illegal(record, codes, action)
+        raise IllegalActionError.of(action, reason, position_of(record))
     play.step(record, codes, action)
 
 
@@ -203,10 +212,12 @@ def _why_illegal(record: Record, codes: npt.NDArray[np.int64], action: int) -> s
     if record[r.END_REASON]:
         return "the deal is over"
     seat = int(record[r.TO_MOVE])
-    if action < FIRST_DECLARE and not record[r.HAND + seat] >> action & 1:
-        return f"seat {seat} does not hold {card_text(action)}"
-    if play.is_revoke(record, codes, action):
-        return "the strict phase asks for another card"
     legal = int(play.legal(record, codes))
-    allowed = " ".join(action_text(a) for a in range(NUM_ACTIONS) if legal >> a & 1)
-    return f"seat {seat} may play {allowed}"
+    choice = "it may choose " + " ".join(
+        action_text(a) for a in range(NUM_ACTIONS) if legal >> a & 1
+    )
+    if action < FIRST_DECLARE and not record[r.HAND + seat] >> action & 1:
+        return f"seat {seat} does not hold {card_text(action)}, {choice}"
+    if play.is_revoke(record, codes, action):
+        return f"the strict phase asks seat {seat} for another card, {choice}"
+    return f"seat {seat} is to move, {choice}"
