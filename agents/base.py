@@ -23,7 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from schnapsen_env.integers import as_integer
-from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent
+from schnapsen_env.opponents import (
+    DrawingPlayer,
+    HeuristicOpponent,
+    RandomOpponent,
+    put_state,
+    state_of,
+)
 from schnapsen_env.rules import Rules, resolve_rules
 
 Observation = npt.NDArray[np.float32]
@@ -89,6 +95,19 @@ class BatchAgent(ABC):
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``."""
 
 
+class SamplingAgent(DrawingPlayer, BatchAgent):
+    """A player of batches that can draw from its policy.
+
+    Args:
+        sample: draw from the policy instead of taking its most probable action.
+        seed: where the drawing starts.
+    """
+
+    def __init__(self, *, sample: bool = False, seed: int = 0) -> None:
+        super().__init__(seed)
+        self.sample = sample
+
+
 class OneByOne:
     """Gives ``act_batch`` to a player that can only ``act``.
 
@@ -121,6 +140,14 @@ class OneByOne:
     def reset(self, seed: int) -> None:
         """Pass the seed on."""
         reset_agent(self.player, seed)
+
+    def get_state(self) -> Any:
+        """The player's own state, see :func:`schnapsen_env.opponents.state_of`."""
+        return state_of(self.player)
+
+    def set_state(self, state: Any) -> None:
+        """Pass the state on."""
+        put_state(self.player, state)
 
 
 def reset_agent(agent: object, seed: int) -> None:

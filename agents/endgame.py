@@ -28,6 +28,7 @@ from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.compiled import compiled_apart
 from schnapsen_env.imagined import OWN_SEAT, find_error, optimal_actions
 from schnapsen_env.observation import decode
+from schnapsen_env.opponents import put_state, state_of
 from schnapsen_env.rules import Rules, resolve_rules
 from schnapsen_env.sampling import sample_deal
 from schnapsen_env.solver import Workspace, new_workspace
@@ -82,6 +83,14 @@ class ExactEndgame(BatchAgent):
     def reset(self, seed: int) -> None:
         """Pass the seed on."""
         reset_agent(self.agent, seed)
+
+    def get_state(self) -> Any:
+        """The agent's own state, see :func:`schnapsen_env.opponents.state_of`."""
+        return state_of(self.agent)
+
+    def set_state(self, state: Any) -> None:
+        """Pass the state on."""
+        put_state(self.agent, state)
 
     def act_batch(self, observations: Observation, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.

@@ -19,7 +19,7 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, BatchAgent
+from agents.base import ActionMask, Actions, SamplingAgent
 from agents.inputs import require_legal
 from agents.options import check_rules, first_line, read_switches
 from agents.renaming import name_back, renamed_inputs
@@ -81,7 +81,7 @@ def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
     return metadata
 
 
-class ExportedAgent(BatchAgent):
+class ExportedAgent(SamplingAgent):
     """Plays with an exported network.
 
     Args:
@@ -91,10 +91,9 @@ class ExportedAgent(BatchAgent):
     """
 
     def __init__(self, metadata: Mapping[str, Any], *, sample: bool = False, seed: int = 0) -> None:
+        super().__init__(sample=sample, seed=seed)
         self.metadata = metadata
-        self.sample = sample
         self._suits_code = SUIT_ORDERS.index(metadata["suits"])
-        self.reset(seed)
 
     @abstractmethod
     def run(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
@@ -107,10 +106,6 @@ class ExportedAgent(BatchAgent):
         Returns:
             Log probabilities ``float32[N, A]``, about -1e8 where masked, and values ``float32[N]``.
         """
-
-    def reset(self, seed: int) -> None:
-        """Start the random stream of a sampling agent anew."""
-        self._chance = np.random.default_rng(seed)
 
     def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
@@ -127,7 +122,7 @@ class ExportedAgent(BatchAgent):
         require_legal(masks)
         scores, _ = self.run(inputs, masks)
         if self.sample:
-            scores = scores + self._chance.gumbel(size=scores.shape)
+            scores = scores + self._rng.gumbel(size=scores.shape)
         actions: Actions = np.where(masks != 0, scores, -np.inf).argmax(axis=1).astype(np.int64)
         name_back(orders, actions)
         return actions

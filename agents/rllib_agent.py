@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, BatchAgent
+from agents.base import ActionMask, Actions, SamplingAgent
 from agents.inputs import require_legal
 from agents.options import check_rules, read_switches
 from agents.renaming import name_back, renamed_inputs
@@ -31,7 +31,7 @@ from schnapsen_env.rules import Rules, resolve_rules
 Floats = npt.NDArray[np.float32]
 
 
-class RLlibAgent(BatchAgent):
+class RLlibAgent(SamplingAgent):
     """Plays the best legal action of a module, or samples from its policy.
 
     Args:
@@ -48,6 +48,7 @@ class RLlibAgent(BatchAgent):
     def __init__(
         self, module: rllib.SchnapsenMaskedModule, *, sample: bool = False, seed: int = 0
     ) -> None:
+        super().__init__(sample=sample, seed=seed)
         section = module.get_metadata()["schnapsen_env"]
         layout = _trained_layout(section["training"])
         if (layout.memory, layout.history) != (DEFAULT_LAYOUT.memory, DEFAULT_LAYOUT.history):
@@ -64,8 +65,6 @@ class RLlibAgent(BatchAgent):
         self._module = module
         self._key: str = section["observation_key"]
         self._suits_code = layout.suits_code
-        self._sample = sample
-        self._rng = np.random.default_rng(seed)
 
     @classmethod
     def from_checkpoint(
@@ -108,10 +107,6 @@ class RLlibAgent(BatchAgent):
             check_rules(training["rules"], resolve_rules(rules), Path(path), error)
         return cls(module, sample=sample, seed=seed)
 
-    def reset(self, seed: int) -> None:
-        """Start the random stream of ``seed``."""
-        self._rng = np.random.default_rng(seed)
-
     def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, A]`` to ``int64[N]``.
 
@@ -122,7 +117,7 @@ class RLlibAgent(BatchAgent):
         seen, masks, orders = renamed_inputs("rllib", observations, action_masks, self._suits_code)
         require_legal(masks)
         logits = self._logits(seen, masks)
-        if self._sample:  # the largest logit with Gumbel noise is a sample of the policy
+        if self.sample:  # the largest logit with Gumbel noise is a sample of the policy
             logits = logits + self._rng.gumbel(size=logits.shape)
         actions: Actions = np.where(masks != 0, logits, -np.inf).argmax(axis=1).astype(np.int64)
         name_back(orders, actions)

@@ -6,15 +6,16 @@ Letters in shapes: N rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
 from gymnasium.error import ResetNeeded
+from gymnasium.vector import AutoresetMode
 
 from schnapsen_env.batch import Actions, Outputs, Rows
 from schnapsen_env.cards import NUM_CARDS
-from schnapsen_env.episode import random_seed, seed_number
+from schnapsen_env.episode import Record, Settings, random_seed, seed_number, start
 from schnapsen_env.integers import as_integer
 from schnapsen_env.kept_state import form_of
 
@@ -76,6 +77,35 @@ def check_buffers(buffers: Mapping[str, Any], own: Outputs) -> dict[str, npt.NDA
     return checked
 
 
+def check_dtype(dtype: Any) -> np.dtype[Any]:
+    """``dtype`` as numpy's float32 or uint8.
+
+    Raises:
+        ValueError: anything else.
+    """
+    try:
+        known = np.dtype(dtype)
+    except TypeError:
+        known = None
+    if known is None or known not in (np.dtype(np.float32), np.dtype(np.uint8)):
+        name = dtype if known is None else known
+        raise ValueError(f"dtype={name} is unknown: choose float32 or uint8")
+    return known
+
+
+def check_autoreset_mode(mode: Any) -> AutoresetMode:
+    """``mode`` as a member of Gymnasium's enumeration, or by its value, such as ``"SameStep"``.
+
+    Raises:
+        ValueError: anything else; the modes are listed.
+    """
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = ", ".join(f"AutoresetMode.{one.name} ({one.value!r})" for one in AutoresetMode)
+        raise ValueError(f"autoreset_mode={mode!r} is unknown: choose one of {known}") from None
+
+
 # ---------------------------------------------------------------------------------------- resets
 
 
@@ -130,6 +160,16 @@ def first_deals(options: Mapping[str, Any], num_envs: int) -> list[dict[str, Any
     return deals
 
 
+def start_row(
+    row: int, record: Record | None, settings: Settings, seed: int | None, deal: Mapping[str, Any]
+) -> Record:
+    """:func:`~schnapsen_env.episode.start` in a row of a batch, which errors name."""
+    try:
+        return start(record, settings, seed, deal)
+    except (ValueError, TypeError) as error:
+        raise type(error)(f"row {row}: {error}") from error
+
+
 def _one_a_row(
     one: str, many: str, values: Any, num_envs: int, shape: tuple[int, ...] | None
 ) -> Iterable[Any]:
@@ -167,6 +207,11 @@ def _shape_of(values: Any) -> tuple[int, ...]:
         return (len(values),)
 
 
+def _is_list(seed: Any) -> TypeGuard[Sequence[int | None]]:
+    """Whether it is one seed a row; an array without a dimension is one seed for all."""
+    return isinstance(seed, Sequence) or (isinstance(seed, np.ndarray) and seed.ndim > 0)
+
+
 def row_seeds(
     seed: int | Sequence[int | None] | None, num_envs: int, *, is_dealt: bool
 ) -> list[int | None]:
@@ -185,7 +230,7 @@ def row_seeds(
         if is_dealt:
             return [None] * num_envs
         seed = random_seed()
-    if not isinstance(seed, Sequence | np.ndarray):
+    if not _is_list(seed):
         first = seed_number(seed)
         return [first + row for row in range(num_envs)]
     if len(seed) != num_envs:
@@ -204,7 +249,7 @@ def first_seed(seed: int | Sequence[int | None] | None) -> int | None:
     Raises:
         TypeError: that seed is not an integer.
     """
-    seeds = seed if isinstance(seed, Sequence | np.ndarray) else [seed]
+    seeds = seed if _is_list(seed) else [seed]
     return next((seed_number(one) for one in seeds if one is not None), None)
 
 

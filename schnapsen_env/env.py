@@ -39,6 +39,7 @@ from schnapsen_env.episode import (
     reward_of,
     start,
 )
+from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode
 from schnapsen_env.observation import encode_state as write_state
 from schnapsen_env.position import Position
@@ -180,6 +181,8 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
         #: The deal that ended last, as it ended; and where it began, if it was at a position.
         self._finished: Record | None = None
         self._start: Position | None = None
+        #: What the infos said of deals that ended, for agents without a turn since.
+        self._untold: dict[str, dict[str, Any]] = {}
         #: Whether agent_iter may give the next agent.
         self.has_moved = False
         self._is_running = False
@@ -245,8 +248,9 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
                 ``docs/environment.md``. Unknown keys are ignored.
 
         Raises:
-            TypeError: the seed is not an integer, or ``options`` is not a dict.
-            ValueError: an option makes no deal, and why. The environment stays as it was.
+            TypeError: the seed is not an integer.
+            ValueError: an option makes no deal, and why, or ``options`` is not a dict. The
+                environment stays as it was.
         """
         self._record = start(self._record, self._settings, seed, options)
         self._ready = None
@@ -259,6 +263,7 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
         self.terminations = dict.fromkeys(AGENTS, False)
         self.truncations = dict.fromkeys(AGENTS, False)
         self.infos = {agent: {} for agent in AGENTS}
+        self._untold = {}
         self._skip_agent_selection = None
         self._has_rewards = False
         self._is_running = True
@@ -308,6 +313,8 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             self._clear_rewards()
             self._has_rewards = False
         self._cumulative_rewards[self.agent_selection] = 0.0
+        if self._untold:
+            self._untold.pop(self.agent_selection, None)
         self._ready = None
         if outcome == REFUSED:
             end_by_illegal_action(record)
@@ -347,6 +354,8 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             self._begin_turn(int(record[r.TO_MOVE]))
         for agent, info in zip(AGENTS, deal_infos, strict=True):
             self.infos[agent].update(info)
+            earlier = self._untold.get(agent, _NO_POINTS)["game_points"]
+            self._untold[agent] = info | {"game_points": earlier + info["game_points"]}
 
     def _step_done_agent(self, action: Any) -> None:
         """A step while no deal runs: None removes a finished agent, everything else is an error."""
@@ -372,7 +381,9 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             observe: False leaves the observation out (None).
 
         Returns:
-            Observation, reward since its last action, terminated, truncated (always False), info.
+            Observation, reward since its last action, terminated, truncated (always False), and the
+            info, also of a deal that has ended since its last action: of several, the end of the
+            last and the sum of the game points.
 
         Raises:
             ResetNeeded: both agents are gone.
@@ -385,12 +396,15 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             # As in observe(), without the call: this is where an environment spends its time.
             ready, self._ready = self._ready, None
             observation = ready[1] if ready and ready[0] == agent else self.observe(agent)
+        info = self.infos[agent]
+        if agent in self._untold:  # where the other player has moved since
+            info = info | self._untold[agent]
         return (
             observation,
             self._cumulative_rewards[agent],
             self.terminations[agent],
             self.truncations[agent],
-            self.infos[agent],
+            info,
         )
 
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Any, Any]:
@@ -472,10 +486,15 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
 
         Raises:
             ValueError: it is nothing that :meth:`get_state` gave, or the state of an environment
-                with other settings.
+                with other settings; nothing has changed.
         """
         if not isinstance(cast("Any", state), EnvState):
             raise ValueError(f"set_state() takes what get_state() gave, not {state!r}")
+        check_parts("state.turn", state.turn, _TURN)
+        record = np.empty(r.RECORD_SIZE, dtype=np.int64)
+        check_arrays("state", {"record": state.record}, {"record": record})
+        if state.turn["_finished"] is not None:
+            check_arrays("state.turn", state.turn, {"_finished": record})
         if state.settings != self._settings:
             raise ValueError(
                 f"the state is of an environment with {state.settings}, this one has "
@@ -488,6 +507,7 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
 
 
 _REVERSED: Final = AGENTS[::-1]
+_NO_POINTS: Final = {"game_points": 0}
 #: What changes from turn to turn, beside the record.
 _TURN: Final = (
     "agents",
@@ -501,6 +521,7 @@ _TURN: Final = (
     "_skip_agent_selection",
     "_has_rewards",
     "_is_running",
+    "_untold",
     "_finished",
     "_start",
 )

@@ -13,6 +13,7 @@ from gymnasium.error import ResetNeeded
 from schnapsen_env.episode import Settings
 from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import Layout
+from schnapsen_env.opponents import put_state, state_of
 from schnapsen_env.rules import Rules
 
 
@@ -87,10 +88,9 @@ class OpponentEnv(BaseEnv):
         """
         if getattr(self, self._KEPT[0]) is None:
             raise reset_needed("get_state()")
-        get_state = getattr(self.opponent, "get_state", None)
         return {
             "settings": self._settings,
-            "opponent": get_state() if callable(get_state) else None,
+            "opponent": state_of(self.opponent),
             "kept": {name: copy.deepcopy(getattr(self, name)) for name in self._KEPT},
         }
 
@@ -111,6 +111,4 @@ class OpponentEnv(BaseEnv):
         check_arrays("state['kept']", kept, self._arrays())
         for name, value in kept.items():
             setattr(self, name, copy.deepcopy(value))
-        set_state = getattr(self.opponent, "set_state", None)
-        if callable(set_state):
-            set_state(parts["opponent"])
+        put_state(self.opponent, parts["opponent"])

@@ -208,6 +208,10 @@ def start(
     else:
         new = record.copy()
     engine.new_match(new)
+    for many in ("decks", "forehands", "positions"):
+        if options.get(many) is not None:
+            one = many.removesuffix("s")
+            raise ValueError(f"options: {many} is for many deals at once: give {one} here")
     position, deck, forehand = (options.get(key) for key in ("position", "deck", "forehand"))
     if position is not None:
         if deck is not None or forehand is not None:

@@ -5,6 +5,7 @@ An opponent sees what any agent sees, an observation of the default layout and i
 
 from __future__ import annotations
 
+import copy
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,12 +18,15 @@ from schnapsen_env.heuristic import heuristic_action
 from schnapsen_env.observation import BASE_SIZE, FIELDS, decode
 
 __all__ = [
+    "DrawingPlayer",
     "HeuristicOpponent",
     "Opponent",
     "RandomOpponent",
     "check_observations",
     "heuristic_action",
     "make_opponent",
+    "put_state",
+    "state_of",
 ]
 
 _NOTHING_LEGAL: Final = (
@@ -40,8 +44,21 @@ class Opponent(Protocol):
         ...
 
 
-class RandomOpponent:
-    """Plays each legal action with the same chance."""
+def state_of(player: object) -> Any:
+    """What the player's ``get_state()`` gives; None for one without that method."""
+    get_state = getattr(player, "get_state", None)
+    return get_state() if callable(get_state) else None
+
+
+def put_state(player: object, state: Any) -> None:
+    """Give the player's ``set_state`` what :func:`state_of` gave; nothing if it has none."""
+    set_state = getattr(player, "set_state", None)
+    if callable(set_state):
+        set_state(state)
+
+
+class DrawingPlayer:
+    """A player with a random stream of its own, which can be kept and put back."""
 
     def __init__(self, seed: int | None = 0) -> None:
         self._rng = np.random.default_rng(seed)
@@ -50,6 +67,25 @@ class RandomOpponent:
         """Start the random stream of ``seed``; None goes on with the present one."""
         if seed is not None:
             self._rng = np.random.default_rng(seed)
+
+    def get_state(self) -> Any:
+        """Where the random stream stands, for :meth:`set_state`."""
+        return copy.deepcopy(self._rng.bit_generator.state)
+
+    def set_state(self, state: Any) -> None:
+        """Put the random stream where it stood.
+
+        Raises:
+            ValueError: nothing that :meth:`get_state` gave.
+        """
+        try:
+            self._rng.bit_generator.state = state
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"set_state() takes what get_state() gave, not {state!r}") from error
+
+
+class RandomOpponent(DrawingPlayer):
+    """Plays each legal action with the same chance."""
 
     def act(
         self,

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
+import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -431,20 +431,19 @@ def write(path: str | os.PathLike[str], deals: Iterable[DealRecord]) -> int:
 
     The file appears when it is complete: until then the old one stays, also after a crash.
     """
-    target = Path(path)
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    target = Path(path).resolve()  # a link goes on pointing to its file
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     written = 0
     try:
-        with os.fdopen(descriptor, "w", encoding="ascii", newline="\n") as file:
+        with unfinished.open("w", encoding="ascii", newline="\n") as file:
             for deal in deals:
                 file.write(f"{deal}\n")
                 written += 1
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        unfinished.replace(target)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return written
 
 
@@ -453,6 +452,9 @@ def append(path: str | os.PathLike[str], deals: Iterable[DealRecord]) -> int:
 
     All lines go to the system in one piece, so several programs may append to one file. After a
     line that a crash has cut, a new one is begun, so that no more than the cut one is lost.
+
+    Raises:
+        OSError: not everything could be written, on a full disk for instance; how much was.
     """
     lines = [f"{deal}\n" for deal in deals]
     with Path(path).open("ab+", buffering=0) as file:
@@ -460,7 +462,15 @@ def append(path: str | os.PathLike[str], deals: Iterable[DealRecord]) -> int:
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
                 lines.insert(0, "\n")
-        file.write("".join(lines).encode("ascii"))
+        content = "".join(lines).encode("ascii")
+        written = 0
+        try:
+            # The system may take a part; the reason is what it answers to the rest.
+            while written < len(content):
+                written += file.write(content[written:])
+        except OSError as error:
+            text = f"{error.strerror}, after {written:,} of {len(content):,} bytes"
+            raise OSError(error.errno, text, str(path)) from error
     return sum(line != "\n" for line in lines)
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pettingzoo import ParallelEnv
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel_wrapper
 
 from schnapsen_env.env import EnvState, Observation, SchnapsenAECEnv
+from schnapsen_env.env_base import reset_needed
 
 __all__ = ["env", "parallel_env", "raw_env"]
 
@@ -35,6 +36,33 @@ class SchnapsenParallelEnv(_Parallel):
     """PettingZoo's parallel form of the AEC environment, with the copies that all ours offer."""
 
     aec_env: SchnapsenAECEnv
+
+    def step(self, actions: dict[str, int | None]) -> Any:
+        """Take the action of the agent that is to move.
+
+        Args:
+            actions: from agents to their actions; only that of the agent to move counts.
+
+        Returns:
+            Observations, rewards, terminations, truncations and infos by agent; all of them empty
+            once the episode is over.
+
+        Raises:
+            ResetNeeded: before the first reset.
+            ValueError: there is no action for the agent that is to move.
+            IllegalActionError, TypeError: as the AEC environment's ``step``.
+        """
+        if not hasattr(self, "agents"):
+            raise reset_needed("step()")
+        if not self.agents:  # PettingZoo's own gives four, and a parallel environment five
+            return {}, {}, {}, {}, {}
+        mover = self.aec_env.agent_selection
+        if mover not in actions:
+            raise ValueError(
+                f"there is no action for {mover}, who is to move: give one for each of "
+                f"{', '.join(self.agents)}; only that of the mover counts"
+            )
+        return cast("Any", super()).step(actions)
 
     def clone(self) -> SchnapsenParallelEnv:
         """An independent copy that continues exactly as this environment would."""

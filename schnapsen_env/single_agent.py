@@ -169,6 +169,7 @@ class SchnapsenEnv(OpponentEnv, gymnasium.Env[Any, Any]):
         self.state_space = spaces.Box(0.0, 1.0, (STATE_SIZE,), np.float32)
         self._record: Record | None = None
         self._lane = np.zeros(LANE_SIZE, dtype=np.int64)
+        self._lane[SEAT] = self._fixed_seat or 0
         self._is_done = True
         self._recall_constants()
 
@@ -207,14 +208,15 @@ class SchnapsenEnv(OpponentEnv, gymnasium.Env[Any, Any]):
 
         Raises:
             TypeError: the seed is not an integer.
-            ValueError: an option makes no deal, or the opponent has chosen an illegal action.
+            ValueError: an option makes no deal, with which nothing has changed; or the opponent has
+                chosen an illegal action.
         """
         if seed is not None:
             seed = seed_number(seed)  # before anything changes
+        record = start(self._record, self._settings, seed, options)
         super().reset(seed=seed)
         if seed is not None and callable(reset_opponent := getattr(self.opponent, "reset", None)):
             reset_opponent(seed)
-        record = start(self._record, self._settings, seed, options)
         self._record = record
         self._is_done = False
         fixed = -1 if self._fixed_seat is None else self._fixed_seat

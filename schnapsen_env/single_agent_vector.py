@@ -21,9 +21,12 @@ from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.batch import Actions, Rows, begin_rows, write_states
 from schnapsen_env.batch_input import (
     check_actions,
+    check_autoreset_mode,
     check_reset_mask,
+    first_deals,
     first_seed,
     row_seeds,
+    start_row,
     whole_number,
 )
 from schnapsen_env.engine import record as r
@@ -38,7 +41,6 @@ from schnapsen_env.episode import (
     check_options,
     illegal_action_error,
     make_settings,
-    start,
 )
 from schnapsen_env.observation import BASE_SIZE, STATE_SIZE, Memory, Suits
 from schnapsen_env.opponent_batch import (
@@ -141,7 +143,7 @@ class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[An
         self._kind = opponent_kind(opponent)
         self._fixed_seat = check_seat(seat)
         self._is_flat = observation == "flat"
-        self._mode = AutoresetMode(autoreset_mode)
+        self._mode = check_autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": ["ansi"], "autoreset_mode": self._mode}
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"])
         self._screen = TextScreen(self._settings.rules, pack)
@@ -151,6 +153,7 @@ class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[An
         self.action_space = batch_space(self.single_action_space, num_envs)
         self._records: Record | None = None
         self._lanes = np.zeros((num_envs, LANE_SIZE), dtype=np.int64)
+        self._lanes[:, SEAT] = self._fixed_seat or 0
         #: Rows whose episode is over and not begun anew.
         self._done = np.ones(num_envs, dtype=np.bool_)
         self._returns = np.zeros(num_envs, dtype=np.float64)
@@ -190,27 +193,27 @@ class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[An
             seed: row ``i`` gets ``seed + i``; or one seed (or None) a row. The first that is given
                 also goes to the opponent's ``reset``, if it has one.
             options: ``reset_mask`` (``bool[N]``), and for the first deal of all rows ``deck``,
-                ``forehand`` or ``position`` as for the single environment.
+                ``forehand`` or ``position`` as for the single environment, or ``decks``,
+                ``forehands`` or ``positions`` with one entry a row.
 
         Returns:
             Observations ``[N, F]`` (or a dict with ``[N, F]`` and ``[N, 27]``) and the info.
 
         Raises:
             TypeError: a seed is not an integer.
-            ValueError: an option makes no deal, or seeds or mask are not of length N.
+            ValueError: an option makes no deal, or seeds, mask or an option are not of length N;
+                nothing has changed.
         """
         options = check_options(options)
         given_rows = options.pop("reset_mask", None)
         rows = check_reset_mask(given_rows, self.num_envs, is_dealt=self._records is not None)
         seeds = row_seeds(seed, self.num_envs, is_dealt=self._records is not None)
         first = first_seed(seed)
+        started = self._start_rows(rows, seeds, options)  # raises before anything changes
         super().reset(seed=first)
         if first is not None and callable(reset_opponent := getattr(self.opponent, "reset", None)):
             reset_opponent(first)
-        if options or self._records is None or any(one is not None for one in seeds):
-            self._records = self._start_rows(rows, seeds, options)
-        else:
-            begin_rows(self._records, rows)
+        self._records = started
         self._begin(rows)
         observations, masks = self._observe(np.arange(self.num_envs))
         return self._in_form(observations, masks), self._live_info(masks)
@@ -218,11 +221,16 @@ class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[An
     def _start_rows(self, rows: Rows, seeds: list[int | None], options: _Info) -> Record:
         """New records; kept apart from the old ones until all of them are made."""
         old = self._records
+        deals = first_deals(options, self.num_envs)
         new = (
             np.zeros((self.num_envs, r.RECORD_SIZE), dtype=np.int64) if old is None else old.copy()
         )
+        if old is not None and not any(deals) and all(one is None for one in seeds):
+            begin_rows(new, rows)
+            return new
         for i in np.flatnonzero(rows).tolist():
-            new[i] = start(None if old is None else old[i], self._settings, seeds[i], options)
+            record = None if old is None else old[i]
+            new[i] = start_row(i, record, self._settings, seeds[i], deals[i])
         return new
 
     def _begin(self, rows: Rows) -> None:

@@ -19,7 +19,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -437,7 +436,7 @@ class Solution:
     #: Game points, -3 to 3.
     value: int
     #: Legal action id -> game points.
-    action_values: Mapping[int, int]
+    action_values: dict[int, int]
 
 
 def solve(position: Position | Mapping[str, Any] | str, rules: str | Rules = "duel") -> Solution:
@@ -464,4 +463,4 @@ def solve(position: Position | Mapping[str, Any] | str, rules: str | Rules = "du
     action_values = {
         action: int(values[action]) for action in range(NUM_ACTIONS) if legal_actions >> action & 1
     }
-    return Solution(max(action_values.values()), MappingProxyType(action_values))
+    return Solution(max(action_values.values()), action_values)

@@ -15,6 +15,7 @@ width of a record.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
@@ -49,10 +50,13 @@ from schnapsen_env.batch import (
 from schnapsen_env.batch_input import (
     BUFFERS,
     check_actions,
+    check_autoreset_mode,
     check_buffers,
+    check_dtype,
     check_reset_mask,
     first_deals,
     row_seeds,
+    start_row,
     whole_number,
 )
 from schnapsen_env.engine import record as r
@@ -65,7 +69,6 @@ from schnapsen_env.episode import (
     check_options,
     illegal_action_error,
     make_settings,
-    start,
 )
 from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits
@@ -157,10 +160,8 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
             history=history,
             target=target,
         )
-        self.dtype: np.dtype[Any] = np.dtype(dtype)
-        if self.dtype not in (np.dtype(np.float32), np.dtype(np.uint8)):
-            raise ValueError(f"dtype={self.dtype} is unknown: choose float32 or uint8")
-        self._mode = AutoresetMode(autoreset_mode)
+        self.dtype = check_dtype(dtype)
+        self._mode = check_autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
         self.single_observation_space: spaces.Space[Any] = _observation_space(
             self.layout, self.dtype
@@ -202,6 +203,7 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
         self._kept_final: tuple[npt.NDArray[Any], Rows] | None = None
         self._no_mask = np.zeros(NUM_ACTIONS, dtype=np.int8)
         self._pool = None
+        self._pool_process = 0
 
     @property
     def records(self) -> Record:
@@ -265,8 +267,10 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
         row = refused_row(plan, state, actions)
         if row >= 0:
             return -1 - row
-        if self._pool is None:
+        if self._pool is None or self._pool_process != os.getpid():
+            # A fork copies the pool, but none of its threads: a child needs its own.
             self._pool = ThreadPoolExecutor(self.num_threads, thread_name_prefix="schnapsen")
+            self._pool_process = os.getpid()
 
         def part(number: int) -> int:
             start = self.num_envs * number // self.num_threads
@@ -309,7 +313,11 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
         deals = first_deals(options, n)
         seeds = row_seeds(seed, n, is_dealt=self._is_dealt)
         chosen = np.flatnonzero(rows).tolist()
-        given = {row: self._start(row, seeds[row], deals[row]) for row in chosen if deals[row]}
+        given = {
+            row: start_row(row, self.records[row], self._settings, seeds[row], deals[row])
+            for row in chosen
+            if deals[row]
+        }
         seeded = [row for row in chosen if row not in given and seeds[row] is not None]
         if seeded:
             self.records[seeded] = engine.new_records([seeds[row] for row in seeded])
@@ -327,14 +335,11 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
         self._is_dealt = True
         for array in (self._state.returns, self._state.lengths, self._state.over):
             array[rows] = 0
-        self._deal_ended = np.zeros(self.num_envs, dtype=np.bool_)
+        self._deal_ended = self._deal_ended & ~rows
+        # What the last step said of these rows, where the caller still holds it.
+        for array in (self._kept.rewards, self._kept.terminations, self._kept.truncations):
+            array[rows] = 0
         return self.observe()
-
-    def _start(self, row: int, seed: int | None, deal: Mapping[str, Any]) -> Record:
-        try:
-            return start(self.records[row], self._settings, seed, deal)
-        except (ValueError, TypeError) as error:
-            raise type(error)(f"row {row}: {error}") from error
 
     # -------------------------------------------------------------------------------------- step
 
@@ -525,6 +530,7 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
         self._require_deals("get_state()")
         return {
             "settings": self._settings,
+            "autoreset_mode": self._mode.value,
             "arrays": {name: array.copy() for name, array in self._state._asdict().items()},
             "kept": {name: deepcopy(getattr(self, name)) for name in _KEPT},
         }
@@ -545,7 +551,7 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
 
     def _check_state(self, state: Any) -> Mapping[str, npt.NDArray[Any]]:
         """The arrays of a state that fits this environment."""
-        parts = check_parts("state", state, ("settings", "arrays", "kept"))
+        parts = check_parts("state", state, ("settings", "autoreset_mode", "arrays", "kept"))
         arrays = check_parts("state['arrays']", parts["arrays"], State._fields)
         kept = check_parts("state['kept']", parts["kept"], _KEPT)
         rows = np.size(arrays["over"])
@@ -554,6 +560,11 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
                 f"the state is of {rows} rows with {parts['settings']}, this environment has "
                 f"{self.num_envs} with {self._settings}: make an environment with the same "
                 "arguments"
+            )
+        if parts["autoreset_mode"] != self._mode.value:
+            raise ValueError(
+                f"the state is of an environment with autoreset_mode={parts['autoreset_mode']!r}, "
+                f"this one has {self._mode.value!r}: make an environment with the same arguments"
             )
         check_arrays("state['arrays']", arrays, self._state._asdict())
         own = {name: getattr(self, name) for name in ("_chance", "_masks", "_deal_ended")}

@@ -209,6 +209,23 @@ def test_a_player_of_batches_answers_for_one_position_too() -> None:
     assert isinstance(agents.load("pimc", rules="duel"), agents.BatchAgent)
 
 
+def test_where_a_sampling_agent_stands_can_be_kept_and_put_back() -> None:
+    agent: Any = agents.load("ppo:agents/checkpoints/pagat_auto,sample=true,endgame=exact", seed=1)
+    observations, masks = positions(60)
+    state = agent.get_state()
+    first = agent.act_batch(observations, masks)
+    second = agent.act_batch(observations, masks)
+    assert (first != second).any()
+    agent.set_state(state)
+    np.testing.assert_array_equal(agent.act_batch(observations, masks), first)
+    np.testing.assert_array_equal(agent.act_batch(observations, masks), second)
+    one_by_one = agents.OneByOne(agent)
+    one_by_one.set_state(state)
+    assert str(one_by_one.get_state()) == str(state)
+    np.testing.assert_array_equal(agent.act_batch(observations, masks), first)
+    assert agents.OneByOne(agents.load("heuristic")).get_state() is None
+
+
 def test_a_missing_library_is_named_with_the_extra_that_brings_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

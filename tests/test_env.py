@@ -281,6 +281,27 @@ def test_all_readers_of_the_rewards_of_a_match_agree(rules: str, reward: Any) ->
         assert read.by_last["player_0"] == (won if reward == "win" else score[0] - score[1])
 
 
+@pytest.mark.parametrize("rules", SETS)
+def test_last_brings_each_agent_the_result_of_each_deal_of_a_match_once(rules: str) -> None:
+    env = schnapsen_v0.env(rules=rules, episode="match")
+    rng = np.random.default_rng(11)
+    for seed in range(4):
+        env.reset(seed=seed)
+        told: dict[str, list[int]] = {agent: [] for agent in AGENTS}
+        for agent in env.agent_iter():
+            observation, reward, over, _, info = env.last()
+            assert observation is not None
+            assert reward == info.get("game_points", 0)
+            if "game_points" in info:
+                told[agent].append(info["game_points"])
+                assert info["end_reason"]
+            mask = observation["action_mask"]
+            env.step(None if over else int(rng.choice(np.flatnonzero(mask))))
+        # Where a wrong claim ended a deal at once, one of them had no turn in it.
+        assert min(map(len, told.values())) > 1
+        assert sum(told["player_0"]) == -sum(told["player_1"]) == np.subtract(*info["match_score"])
+
+
 def test_the_next_deal_of_a_match_begins_in_the_same_step_and_the_dealer_alternates() -> None:
     env = schnapsen_v0.env(episode="match")
     env.reset(seed=3)
@@ -920,6 +941,26 @@ def test_a_state_of_other_settings_is_refused() -> None:
     env.reset(seed=0)
     with pytest.raises(ValueError, match="same arguments"):
         schnapsen_v0.env(rules="duel").set_state(env.get_state())
+
+
+def test_a_state_that_was_cut_or_altered_is_refused_and_changes_nothing() -> None:
+    env = schnapsen_v0.env(episode="match")
+    env.reset(seed=0)
+    while env.finished_deal() is None:
+        env.step(int(env.infos[env.agent_selection]["action_mask"].argmax()))
+    state = env.get_state()
+    before = env.record
+    for damaged, message in (
+        (replace(state, record=state.record[:5]), r"state\['record'\] must be int64\[\d+\]"),
+        (replace(state, record=state.record.astype(float)), "not float64"),
+        (replace(state, turn={}), r"state\.turn must be a dict with"),
+        (replace(state, turn=state.turn | {"_finished": before[1:]}), r"\['_finished'\] must be"),
+        (pickle.dumps(state), "takes what get_state"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            env.set_state(damaged)  # pyright: ignore[reportArgumentType] - which is the fault
+        np.testing.assert_array_equal(env.record, before)
+    env.set_state(state)
 
 
 def test_a_copy_does_not_compile_the_engine_again() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pettingzoo
 import pytest
+from gymnasium.error import ResetNeeded
 from pettingzoo.utils.wrappers import (
     AssertOutOfBoundsWrapper,
     OrderEnforcingWrapper,
@@ -132,6 +133,21 @@ def last_rewards(env: Any) -> dict[str, float]:
         rewards[env.agent_selection] = env.last()[1]
         env.step(None)
     return rewards
+
+
+def test_parallel_steps_that_are_no_steps() -> None:
+    env: Any = schnapsen_v0.parallel_env()
+    with pytest.raises(ResetNeeded, match=r"step\(\) before the first reset"):
+        env.step({"player_0": 0, "player_1": 0})
+    env.reset(seed=0)
+    mover = env.aec_env.agent_selection
+    (waiting,) = set(env.agents) - {mover}
+    with pytest.raises(ValueError, match=f"no action for {mover}"):
+        env.step({waiting: 0})
+    while env.agents:
+        mask = env.aec_env.observe(env.aec_env.agent_selection)["action_mask"]
+        env.step(dict.fromkeys(env.agents, int(mask.argmax())))
+    assert env.step({}) == ({}, {}, {}, {}, {})
 
 
 def test_parallel_env_asks_the_mover() -> None:

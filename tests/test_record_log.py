@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import string
+import subprocess
+import sys
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -348,6 +350,36 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         write(path, failing())
     assert list(read(path)) == deals
     assert [entry.name for entry in tmp_path.iterdir()] == ["deals.txt"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no links or permissions as in Unix")
+def test_a_file_that_is_written_anew_keeps_its_link_and_may_be_read_by_others(
+    tmp_path: Path,
+) -> None:
+    path, link = tmp_path / "deals.txt", tmp_path / "link.txt"
+    path.touch()
+    usual = path.stat().st_mode
+    link.symlink_to(path)
+    write(link, [parse(LINES[0])])
+    assert link.is_symlink()
+    assert path.stat().st_mode == usual
+    assert len(list(read(path))) == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits of resources")
+def test_what_does_not_fit_on_the_disk_is_an_error_that_says_how_much_did(tmp_path: Path) -> None:
+    path = tmp_path / "deals.txt"
+    program = (
+        "import resource, sys\n"
+        "from schnapsen_env.record_log import append, parse\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
+        "append(sys.argv[1], [parse(sys.argv[2])] * 9)\n"
+    )
+    arguments = [sys.executable, "-c", program, str(path), LINES[0]]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert re.search(r"OSError: .*after 1,000 of [\d,]+ bytes.*deals\.txt", ended.stderr)
+    assert path.stat().st_size == 1000
 
 
 def test_a_line_that_a_crash_cut_costs_only_itself(tmp_path: Path) -> None:

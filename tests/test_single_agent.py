@@ -21,7 +21,7 @@ from schnapsen_env.actions import CLAIM, NUM_ACTIONS, parse_action
 from schnapsen_env.engine import IllegalActionError
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import BASE_SIZE, DEFAULT_LAYOUT, decode
-from schnapsen_env.opponents import HeuristicOpponent
+from schnapsen_env.opponents import HeuristicOpponent, RandomOpponent
 
 NAME = "schnapsen/Schnapsen-v0"
 MODES = list(AutoresetMode)
@@ -390,6 +390,69 @@ def test_copies_continue_alike(
     np.testing.assert_array_equal(env.reset()[0], twin.reset()[0])
     with pytest.raises(ValueError, match="same arguments"):
         make().set_state(env.get_state())
+
+
+@pytest.mark.parametrize(
+    "make_env", [make, lambda **options: SchnapsenOpponentVectorEnv(2, **options)]
+)
+def test_going_back_takes_the_random_stream_of_the_opponent_along(make_env: Any) -> None:
+    env = make_env(opponent=RandomOpponent(3), episode="match", seat=0)
+    env.reset(seed=0)
+    state = pickle.loads(pickle.dumps(env.get_state()))  # noqa: S301  # the test's own bytes
+    boards: list[str] = []
+    for _ in range(3):
+        env.set_state(state)
+        steps = [env.step(np.asarray(env.action_masks()).argmax(axis=-1)) for _ in range(9)]
+        boards.append(str(steps))
+    assert boards[0] == boards[1] == boards[2]
+    with pytest.raises(ValueError, match="takes what get_state"):
+        env.set_state(state | {"opponent": {"state": 1}})
+
+
+@pytest.mark.parametrize(
+    "make_env", [make, lambda **options: SchnapsenOpponentVectorEnv(2, **options)]
+)
+def test_a_refused_reset_changes_nothing(make_env: Any) -> None:
+    opponent = Lowest()
+    env = make_env(opponent=opponent)
+    env.reset(seed=0)
+    before = pickle.dumps(env.get_state()["kept"])
+    seeds = list(opponent.seeds)
+    refused: list[tuple[Any, str]] = [
+        ({"deck": [0] * 20}, "deck"),
+        ({"forehand": 7}, "forehand"),
+        ({"position": "nowhere"}, "position"),
+        ([1], "options is a dict"),
+    ]
+    for options, message in refused:
+        with pytest.raises(ValueError, match=message):
+            env.reset(seed=5, options=options)
+        assert pickle.dumps(env.get_state()["kept"]) == before
+        assert opponent.seeds == seeds
+
+
+def test_options_for_many_deals_are_for_many_deals() -> None:
+    rng = np.random.default_rng(2)
+    decks = np.array([rng.permutation(20) for _ in range(3)])
+    vector = SchnapsenOpponentVectorEnv(3, seat=0)
+    vector.reset(seed=0, options={"decks": decks, "forehands": [0, 0, None]})
+    for row, record in enumerate(vector.records):
+        env = make(seat=0)
+        env.reset(seed=row, options={"deck": decks[row]} | ({"forehand": 0} if row < 2 else {}))
+        np.testing.assert_array_equal(record, env.record)
+    with pytest.raises(ValueError, match=r"decks must have shape \(3, 20\)"):
+        vector.reset(options={"decks": decks[:2]})
+    with pytest.raises(ValueError, match=r"row 1: .*deck"):
+        vector.reset(options={"decks": [decks[0], np.zeros(20, dtype=int), decks[2]]})
+    for env in (make(), schnapsen_v0.env()):
+        for name in ("decks", "forehands", "positions"):
+            with pytest.raises(ValueError, match=f"{name} is for many deals at once: give"):
+                env.reset(options={name: [None]})
+
+
+def test_a_fixed_seat_is_known_before_the_first_reset() -> None:
+    assert make(seat=1).seat == 1
+    assert SchnapsenOpponentVectorEnv(2, seat=1).seats.tolist() == [1, 1]
 
 
 def test_board_of_the_learner() -> None:

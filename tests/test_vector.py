@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -399,6 +402,30 @@ def test_row_i_of_seed_s_is_a_single_environment_of_seed_s_plus_i() -> None:
     last = vec.records[7].copy()
     vec.reset(seed=[47] * 8)
     assert (vec.records == last).all()
+    vec.reset(seed=np.array(40))
+    np.testing.assert_array_equal(vec.records[7], last)
+
+
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        [-1, 0, 1],
+        [2**63 - 1, 2**63, 2**63 + 1],
+        [2**64 - 2, 2**64 - 1, 2**64],
+        [2**63 + 5, 7, 2**63 + 6],
+        np.array([2**63 + 5, 7, 2**63 + 6], dtype=np.uint64),
+        np.array([-3, 0, 3]),
+    ],
+    ids=str,
+)
+def test_every_integer_is_a_seed_whatever_stands_beside_it(seeds: Any) -> None:
+    vec = SchnapsenVectorEnv(3)
+    vec.reset(seed=seeds)
+    singles = [engine.new_record(int(seed)) for seed in seeds]
+    for single in singles:
+        engine.deal(single)
+    np.testing.assert_array_equal(vec.records, singles)
+    assert len({record.tobytes() for record in vec.records}) == 3
 
 
 def test_resets_without_a_seed_go_on() -> None:
@@ -410,6 +437,45 @@ def test_resets_without_a_seed_go_on() -> None:
     again = [vec.records.copy(), (vec.reset(), vec.records.copy())[1]]
     assert_same(first, again)
     assert not (first[0] == first[1]).all(axis=1).any()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_threads_work_in_a_process_that_was_forked() -> None:
+    program = (
+        "import os, sys\n"
+        "from schnapsen_env import SchnapsenVectorEnv\n"
+        "vec = SchnapsenVectorEnv(8, num_threads=2)\n"
+        "vec.reset(seed=0)\n"
+        "vec.step(vec.sample_actions())\n"
+        "child = os.fork()\n"
+        "vec.step(vec.sample_actions())\n"
+        "if not child: os._exit(0)\n"
+        "sys.exit(os.waitpid(child, 0)[1])\n"
+    )
+    # A child without threads of its own would wait for ever.
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, timeout=120)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.DISABLED, AutoresetMode.NEXT_STEP])
+def test_a_reset_of_some_rows_clears_what_the_last_step_said_of_them(mode: AutoresetMode) -> None:
+    buffers = {
+        "rewards": np.zeros((2, 2), dtype=np.float32),
+        "terminals": np.zeros(2, dtype=np.bool_),
+    }
+    vec = SchnapsenVectorEnv(2, autoreset_mode=mode, buffers=buffers)
+    # Both deals are played alike, so they end together.
+    vec.reset(seed=[3, 3])
+    while not buffers["terminals"].all():
+        vec.step(vec.observe()[0]["action_mask"].argmax(axis=1))
+    assert buffers["rewards"].any(axis=1).all()
+    assert set(vec.finished_deals()) == {0, 1}
+    vec.reset(options={"reset_mask": np.array([True, False])})
+    assert buffers["terminals"].tolist() == [False, True]
+    assert buffers["rewards"].any(axis=1).tolist() == [False, True]
+    assert set(vec.finished_deals()) == {1}
+    vec.reset()
+    assert not buffers["terminals"].any()
+    assert not vec.finished_deals()
 
 
 def test_decks_forehands_and_positions_begin_deals() -> None:
@@ -765,6 +831,8 @@ def test_get_and_set_state_go_back() -> None:
         SchnapsenVectorEnv(4, "pagat", "match").set_state(state)
     with pytest.raises(ValueError, match="make an environment with the same arguments"):
         SchnapsenVectorEnv(5, "duel", "match").set_state(state)
+    with pytest.raises(ValueError, match="autoreset_mode='SameStep', this one has 'Disabled'"):
+        SchnapsenVectorEnv(5, "pagat", "match", autoreset_mode="Disabled").set_state(state)
 
 
 def changed(state: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
@@ -773,7 +841,7 @@ def changed(state: dict[str, Any], part: str, **values: Any) -> dict[str, Any]:
 
 
 NO_STATES: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda _: None, "state must be a dict with arrays, kept, settings.* not a NoneType"),
+    (lambda _: None, "state must be a dict with arrays, .*, kept, settings.* not a NoneType"),
     (lambda state: [state], "not a list"),
     (lambda _: {}, "not one with nothing"),
     (lambda _: {"settings": 1, "kept": 2}, "not one with settings, kept"),
@@ -858,6 +926,11 @@ def test_sampled_actions_are_legal_and_uniform() -> None:
         ({"num_envs": True}, "num_envs is a whole number from 1"),
         ({"num_threads": 0}, "num_threads is a whole number from 1"),
         ({"dtype": np.float64}, "dtype=float64 is unknown: choose float32 or uint8"),
+        ({"dtype": "float99"}, "dtype=float99 is unknown: choose float32 or uint8"),
+        (
+            {"autoreset_mode": "same_step"},
+            r"'same_step' is unknown: choose .*SAME_STEP \('SameStep'\)",
+        ),
         ({"rules": "poker"}, "unknown rule set 'poker': choose one of duel"),
         ({"episode": "night"}, "episode='night' is unknown"),
         ({"reward": "gold"}, "reward='gold' is unknown"),

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, BatchAgent
+from agents.base import ActionMask, Actions, SamplingAgent
 from agents.inputs import checked_inputs, require_legal
 from agents.options import check_rules, read_switches
 from agents.ppo.checkpoint import Weights, find_checkpoint, layer_name, read_checkpoint
@@ -145,7 +145,7 @@ def compute_outputs(
         out[row, NUM_ACTIONS] = outputs[NUM_ACTIONS]
 
 
-class PPOAgent(BatchAgent):
+class PPOAgent(SamplingAgent):
     """Plays with a trained network.
 
     Args:
@@ -159,18 +159,13 @@ class PPOAgent(BatchAgent):
     def __init__(
         self, weights: Weights, layout: Layout, *, sample: bool = False, seed: int = 0
     ) -> None:
+        super().__init__(sample=sample, seed=seed)
         layers = range(len(weights) // 2)
         self._matrices = tuple(
             np.ascontiguousarray(weights[layer_name(i, "weight")].T) for i in layers
         )
         self._biases = tuple(np.ascontiguousarray(weights[layer_name(i, "bias")]) for i in layers)
         self._suits_code = layout.suits_code
-        self.sample = sample
-        self.reset(seed)
-
-    def reset(self, seed: int) -> None:
-        """Start the random stream of a sampling agent anew."""
-        self._chance = np.random.default_rng(seed)
 
     def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
         """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
@@ -182,7 +177,7 @@ class PPOAgent(BatchAgent):
         inputs, masks = checked_inputs("ppo", observations, action_masks)
         noise = _NO_NOISE
         if self.sample:
-            noise = self._chance.gumbel(size=masks.shape).astype(np.float32)
+            noise = self._rng.gumbel(size=masks.shape).astype(np.float32)
         out = np.empty(len(inputs), dtype=np.int64)
         choose_actions(inputs, masks, self._suits_code, self._matrices, self._biases, noise, out)
         if len(out) and out.min() < 0:

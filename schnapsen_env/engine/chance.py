@@ -39,10 +39,11 @@ def random_states(seeds: Sequence[int] | npt.NDArray[np.integer]) -> npt.NDArray
     different seeds in ``[0, 2**64)`` start different streams. Larger or negative seeds are taken
     modulo ``2**64``.
     """
-    wrapped = (
-        [int(seed) % (1 << 64) for seed in seeds] if not isinstance(seeds, np.ndarray) else seeds
-    )
-    z = np.asarray(wrapped).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
+    if isinstance(seeds, np.ndarray):
+        numbers = seeds.astype(np.uint64)
+    else:  # with its type: numpy makes floats of a list with numbers below and above 2**63
+        numbers = np.array([int(seed) % (1 << 64) for seed in seeds], dtype=np.uint64)
+    z = numbers + np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     z ^= z >> np.uint64(31)
