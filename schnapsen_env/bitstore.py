@@ -72,7 +72,8 @@ def _store_bits_uncompiled(out: Any, offset: int, bits: int, width: int) -> None
 _settings: Any = config
 
 #: ``store_bits(out, offset, bits, width)`` sets ``out[offset + i]`` to bit ``i`` of ``bits`` for
-#: each ``i`` below ``width``, a constant. ``out`` is an array of float32, int8 or uint8.
+#: each ``i`` below ``width``, a constant. ``out`` is an array of float32, int8 or uint8
+#: without gaps between its elements, which is not checked.
 store_bits: Callable[[Any, int, int, int], None] = (
     _store_bits_uncompiled
     if _settings.DISABLE_JIT

@@ -22,7 +22,7 @@ from pettingzoo.utils.env import AECIterable, AECIterator
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.engine import record as r
-from schnapsen_env.env_base import BaseEnv, reset_needed
+from schnapsen_env.env_base import BaseEnv, observation_space, reset_needed
 from schnapsen_env.episode import (
     REFUSED,
     Episode,
@@ -40,7 +40,7 @@ from schnapsen_env.episode import (
     start,
 )
 from schnapsen_env.kept_state import check_arrays, check_parts
-from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits, encode
+from schnapsen_env.observation import STATE_SIZE, Memory, Suits, encode
 from schnapsen_env.observation import encode_state as write_state
 from schnapsen_env.position import Position
 from schnapsen_env.record_log import DealRecord
@@ -67,15 +67,6 @@ class Observation(TypedDict):
 
 def _action_space() -> spaces.Space[Any]:
     return spaces.Discrete(NUM_ACTIONS)
-
-
-def _observation_space(layout: Layout) -> spaces.Space[Any]:
-    return spaces.Dict(
-        {
-            "observation": spaces.Box(0.0, 1.0, (layout.size,), np.float32),
-            "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
-        }
-    )
 
 
 @dataclass(frozen=True)
@@ -174,7 +165,7 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
         self._screen = TextScreen(self._settings.rules, pack)
         self.possible_agents = list(AGENTS)
         layout = self._settings.layout
-        self.observation_spaces = {agent: _observation_space(layout) for agent in AGENTS}
+        self.observation_spaces = {agent: observation_space(layout) for agent in AGENTS}
         self.action_spaces = {agent: _action_space() for agent in AGENTS}
         self.state_space = spaces.Box(0.0, 1.0, (STATE_SIZE,), np.float32)
         self._record: Record | None = None
@@ -398,7 +389,7 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             observation = ready[1] if ready and ready[0] == agent else self.observe(agent)
         info = self.infos[agent]
         if agent in self._untold:  # where the other player has moved since
-            info = info | self._untold[agent]
+            info |= self._untold[agent]  # in place: PettingZoo wants the two to be the same
         return (
             observation,
             self._cumulative_rewards[agent],

@@ -7,9 +7,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
+import numpy as np
 import numpy.typing as npt
+from gymnasium import spaces
 from gymnasium.error import ResetNeeded
 
+from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.episode import Settings
 from schnapsen_env.kept_state import check_arrays, check_parts
 from schnapsen_env.observation import Layout
@@ -20,6 +23,23 @@ from schnapsen_env.rules import Rules
 def reset_needed(reader: str) -> ResetNeeded:
     """The error of a method that needs a deal, before there is one."""
     return ResetNeeded(f"{reader} before the first reset: call reset() first")
+
+
+def observation_space(layout: Layout, dtype: npt.DTypeLike = np.float32) -> spaces.Dict:
+    """The space of an observation ``[F]`` with its action mask ``int8[27]``.
+
+    Args:
+        layout: what observations hold.
+        dtype: float32 for numbers from 0 to 1, or uint8 for the whole numbers behind them.
+    """
+    high = np.ones(layout.size) if dtype == np.float32 else np.rint(1 / layout.scale)
+    low = np.zeros(layout.size, dtype)
+    return spaces.Dict(
+        {
+            "observation": spaces.Box(low, high.astype(dtype), dtype=low.dtype.type),
+            "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
+        }
+    )
 
 
 class BaseEnv:

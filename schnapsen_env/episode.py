@@ -435,8 +435,16 @@ def deal_info(record: Record, settings: Settings, seat: int) -> dict[str, Any]:
     }
     if reason == _ILLEGAL:
         info["illegal_action"] = bool(record[r.TO_MOVE] == seat)
-    if settings.is_match:
-        info["match_score"] = [int(record[r.MATCH_SCORE]), int(record[r.MATCH_SCORE + 1])]
-        if engine.match_winner(record, settings.rules.codes()) != r.NONE:
-            info["match_result"] = engine.match_result(record, settings.rules)
+    return info | match_info(record, settings)
+
+
+def match_info(record: Record, settings: Settings) -> dict[str, Any]:
+    """What infos say about the match, in the step that ended one of its deals."""
+    if not settings.is_match:
+        return {}
+    info: dict[str, Any] = {
+        "match_score": [int(record[r.MATCH_SCORE]), int(record[r.MATCH_SCORE + 1])]
+    }
+    if engine.match_winner(record, settings.rules.codes()) != r.NONE:
+        info["match_result"] = engine.match_result(record, settings.rules)
     return info

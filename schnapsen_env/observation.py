@@ -523,7 +523,7 @@ def encode(
         suits_code: ``Layout.suits_code``.
         history: ``Layout.history_code``.
         scaled: 1 for the float form, 0 for whole numbers.
-        out: ``float32[F]`` or ``uint8[F]``.
+        out: ``float32[F]`` or ``uint8[F]``, without gaps: compiled code does not look at strides.
         mask: ``int8[27]``; all zeros unless ``seat`` is to move.
     """
     seen = view(record, codes, seat, memory)

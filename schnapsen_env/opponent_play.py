@@ -32,12 +32,12 @@ from schnapsen_env.episode import (
     reward_of,
     take,
 )
-from schnapsen_env.opponents import heuristic_action
+from schnapsen_env.opponents import BUILT_IN, heuristic_action
 from schnapsen_env.view import PERFECT, view
 
-#: The opponents that are played in compiled code, by name; an object with ``act`` is ASKED.
-BUILT_IN: Final = ("random", "heuristic")
-RANDOM, HEURISTIC, ASKED = range(3)
+#: How an opponent is played: one of the built-in ones in compiled code, or an object with ``act``.
+RANDOM, HEURISTIC = map(BUILT_IN.index, ("random", "heuristic"))
+ASKED: Final = len(BUILT_IN)
 
 #: Who is to move, if the episode is not over.
 LEARNER, OPPONENT, OVER = range(3)

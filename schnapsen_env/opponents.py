@@ -18,6 +18,7 @@ from schnapsen_env.heuristic import heuristic_action
 from schnapsen_env.observation import BASE_SIZE, FIELDS, decode
 
 __all__ = [
+    "BUILT_IN",
     "DrawingPlayer",
     "HeuristicOpponent",
     "Opponent",
@@ -28,6 +29,9 @@ __all__ = [
     "put_state",
     "state_of",
 ]
+
+#: The opponents that have a name.
+BUILT_IN: Final = ("random", "heuristic")
 
 _NOTHING_LEGAL: Final = (
     "the action mask is all zeros: the player is not to move, or the deal is over; "
@@ -271,14 +275,12 @@ def make_opponent(spec: str | Opponent, seed: int | None = 0) -> Opponent:
         TypeError: an object without ``act``.
     """
     if isinstance(spec, str):
-        if spec == "random":
-            return RandomOpponent(seed)
-        if spec == "heuristic":
-            return HeuristicOpponent()
-        raise ValueError(
-            f"unknown opponent {spec!r}: choose 'random', 'heuristic', or pass an object with "
-            "act(observation, action_mask), such as agents.load('ppo:PATH')"
-        )
+        if spec not in BUILT_IN:
+            raise ValueError(
+                f"unknown opponent {spec!r}: choose one of {', '.join(BUILT_IN)}, or pass an "
+                "object with act(observation, action_mask), such as agents.load('ppo:PATH')"
+            )
+        return RandomOpponent(seed) if spec == "random" else HeuristicOpponent()
     if not isinstance(spec, Opponent):
         raise TypeError(f"an opponent needs act(observation, action_mask); {spec!r} has none")
     return spec

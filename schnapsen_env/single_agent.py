@@ -6,7 +6,7 @@ How the opponent plays is in :mod:`schnapsen_env.opponent_play`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import gymnasium
 import numpy as np
@@ -17,7 +17,7 @@ from gymnasium.error import ResetNeeded
 from schnapsen_env import engine
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.engine import record as r
-from schnapsen_env.env_base import OpponentEnv, reset_needed
+from schnapsen_env.env_base import OpponentEnv, observation_space, reset_needed
 from schnapsen_env.episode import (
     Episode,
     IllegalAction,
@@ -27,6 +27,7 @@ from schnapsen_env.episode import (
     action_number,
     illegal_action_error,
     make_settings,
+    match_info,
     seed_number,
     start,
 )
@@ -79,11 +80,8 @@ def single_observation_space(layout: Layout, form: str) -> spaces.Box | spaces.D
     """
     if form not in ("flat", "dict"):
         raise ValueError(f"observation={form!r} is unknown: choose one of flat, dict")
-    flat = spaces.Box(0.0, 1.0, (layout.size,), np.float32)
-    if form == "flat":
-        return flat
-    mask = spaces.Box(0, 1, (NUM_ACTIONS,), np.int8)
-    return spaces.Dict({"observation": flat, "action_mask": mask})
+    both = observation_space(layout)
+    return cast("spaces.Box", both["observation"]) if form == "flat" else both
 
 
 def ended_info(record: Record, settings: Settings, lane: Lane) -> dict[str, Any]:
@@ -92,11 +90,7 @@ def ended_info(record: Record, settings: Settings, lane: Lane) -> dict[str, Any]
     info: dict[str, Any] = {"game_points": int(lane[GAME_POINTS]), "end_reason": reason.text}
     if reason is EndReason.ILLEGAL_ACTION:
         info["illegal_action"] = True
-    if settings.is_match:
-        info["match_score"] = [int(record[r.MATCH_SCORE]), int(record[r.MATCH_SCORE + 1])]
-        if engine.match_winner(record, settings.rules.codes()) != r.NONE:
-            info["match_result"] = engine.match_result(record, settings.rules)
-    return info
+    return info | match_info(record, settings)
 
 
 class SchnapsenEnv(OpponentEnv, gymnasium.Env[Any, Any]):

@@ -60,7 +60,7 @@ from schnapsen_env.batch_input import (
     whole_number,
 )
 from schnapsen_env.engine import record as r
-from schnapsen_env.env_base import BaseEnv, reset_needed
+from schnapsen_env.env_base import BaseEnv, observation_space, reset_needed
 from schnapsen_env.episode import (
     Episode,
     IllegalAction,
@@ -71,7 +71,7 @@ from schnapsen_env.episode import (
     make_settings,
 )
 from schnapsen_env.kept_state import check_arrays, check_parts
-from schnapsen_env.observation import STATE_SIZE, Layout, Memory, Suits
+from schnapsen_env.observation import STATE_SIZE, Memory, Suits
 from schnapsen_env.position import EndReason, Position
 from schnapsen_env.record_log import DealRecord
 from schnapsen_env.rules import Rules
@@ -163,7 +163,7 @@ class SchnapsenVectorEnv(BaseEnv, VectorEnv[Observations, Any, npt.NDArray[Any]]
         self.dtype = check_dtype(dtype)
         self._mode = check_autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": [], "autoreset_mode": self._mode}
-        self.single_observation_space: spaces.Space[Any] = _observation_space(
+        self.single_observation_space: spaces.Space[Any] = observation_space(
             self.layout, self.dtype
         )
         self.single_action_space: spaces.Space[Any] = spaces.Discrete(NUM_ACTIONS)
@@ -594,15 +594,3 @@ _KEPT: Final = ("_chance", "_masks", "_starts", "_finished_starts", "_deal_ended
 _NO_ACTIONS: Final = np.zeros(0, dtype=np.int64)
 #: Sets the random stream of ``sample_actions`` apart from that of row 0.
 _SAMPLER: Final = 1 << 62
-
-
-def _observation_space(layout: Layout, dtype: np.dtype[Any]) -> spaces.Space[Any]:
-    scaled = dtype == np.float32
-    high = np.ones(layout.size) if scaled else np.rint(1 / layout.scale)
-    low = np.zeros(layout.size, dtype)
-    return spaces.Dict(
-        {
-            "observation": spaces.Box(low, high.astype(dtype), dtype=dtype.type),
-            "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
-        }
-    )

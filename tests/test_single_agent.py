@@ -72,6 +72,10 @@ def make(**arguments: Any) -> SchnapsenEnv:
     return env
 
 
+def two(**arguments: Any) -> SchnapsenOpponentVectorEnv:
+    return SchnapsenOpponentVectorEnv(2, **arguments)
+
+
 def choose(rng: np.random.Generator, mask: npt.NDArray[np.int8]) -> int:
     return int(rng.choice(np.flatnonzero(mask)))
 
@@ -392,9 +396,7 @@ def test_copies_continue_alike(
         make().set_state(env.get_state())
 
 
-@pytest.mark.parametrize(
-    "make_env", [make, lambda **options: SchnapsenOpponentVectorEnv(2, **options)]
-)
+@pytest.mark.parametrize("make_env", [make, two])
 def test_going_back_takes_the_random_stream_of_the_opponent_along(make_env: Any) -> None:
     env = make_env(opponent=RandomOpponent(3), episode="match", seat=0)
     env.reset(seed=0)
@@ -409,9 +411,7 @@ def test_going_back_takes_the_random_stream_of_the_opponent_along(make_env: Any)
         env.set_state(state | {"opponent": {"state": 1}})
 
 
-@pytest.mark.parametrize(
-    "make_env", [make, lambda **options: SchnapsenOpponentVectorEnv(2, **options)]
-)
+@pytest.mark.parametrize("make_env", [make, two])
 def test_a_refused_reset_changes_nothing(make_env: Any) -> None:
     opponent = Lowest()
     env = make_env(opponent=opponent)

@@ -402,7 +402,8 @@ def test_row_i_of_seed_s_is_a_single_environment_of_seed_s_plus_i() -> None:
     last = vec.records[7].copy()
     vec.reset(seed=[47] * 8)
     assert (vec.records == last).all()
-    vec.reset(seed=np.array(40))
+    seed: Any = np.array(40)
+    vec.reset(seed=seed)
     np.testing.assert_array_equal(vec.records[7], last)
 
 

@@ -37,7 +37,9 @@ def _field(name: str, width: int, meaning: str) -> int:
 
 
 # Whose turn
-TO_MOVE: Final = _field("TO_MOVE", 1, "seat to move; the last to move once the deal is over")
+TO_MOVE: Final = _field(
+    "TO_MOVE", 1, "seat to move; once the deal is over who moved last, or won the last trick"
+)
 LEADER: Final = _field("LEADER", 1, "seat that leads the current trick")
 LED: Final = _field("LED", 1, "card led and not yet answered, or -1")
 DECLARED: Final = _field("DECLARED", 1, "suit of the marriage declared for this lead, or -1")
