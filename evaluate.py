@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from agents.evaluation.league import Rating
 
 #: Exit codes: the command is wrong and nothing was played; or an agent has failed or played
-#: something illegal, or the file could not be written.
-WRONG_COMMAND, FAILED = 2, 1
+#: something illegal, or the file could not be written; or Ctrl-C, by the number that shells know.
+WRONG_COMMAND, FAILED, INTERRUPTED = 2, 1, 130
 
 Advance = Callable[[int], object]
 #: Columns of a screen that holds any table.
@@ -161,10 +161,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if command.league:
             return _run_league(command, contests, Console())
         return _run_duel(command, contests[0], Console())
-    except (AgentError, OSError) as error:
-        return _complain(_reason(error), FAILED)
-    except KeyboardInterrupt as error:
-        return _complain(_reason(error), FAILED)
+    except (AgentError, OSError, KeyboardInterrupt) as error:
+        return _complain(_reason(error), _code(error))
 
 
 def _prepare(command: Command) -> tuple[Contest, ...]:
@@ -242,32 +240,37 @@ def _run_league(command: Command, contests: Sequence[Contest], console: Console)
     finished: list[League] = []
     ratings: tuple[Rating, ...] | None = None
     problems: list[str] = []
+    code = 0
     try:
         _play_league(command, contests, finished)
     except (AgentError, OSError, KeyboardInterrupt) as error:
         if not finished:
             raise
         problems.append(f"{_reason(error)}; the pairings finished before are kept")
+        code = max(code, _code(error))
     league = finished[-1]
     try:
         ratings = league.ratings()
     except KeyboardInterrupt as error:
         problems.append(f"{_reason(error)}; the pairings are kept, without ratings")
+        code = max(code, _code(error))
     # Neither file depends on the other, and the tables on none.
     if command.json is not None:
         try:
             write_json_file(league.to_dict(ratings), command.json)
         except (OSError, KeyboardInterrupt) as error:
             problems.append(_reason(error))
+            code = max(code, _code(error))
     if command.picture is not None:
         try:
             draw_league(league, ratings, command.picture)
         except (OSError, KeyboardInterrupt) as error:
             problems.append(_reason(error))
+            code = max(code, _code(error))
     _show(render_league(league, ratings), console)
     for problem in problems:
-        _complain(problem, FAILED)
-    return FAILED if problems else 0
+        _complain(problem, code)
+    return code
 
 
 def _play_league(command: Command, contests: Sequence[Contest], finished: list[League]) -> None:
@@ -287,6 +290,10 @@ def _play_league(command: Command, contests: Sequence[Contest], finished: list[L
             progress=advance,
             after_pairing=keep,
         )
+
+
+def _code(error: AgentError | OSError | KeyboardInterrupt) -> int:
+    return INTERRUPTED if isinstance(error, KeyboardInterrupt) else FAILED
 
 
 def _reason(error: AgentError | OSError | KeyboardInterrupt) -> str:

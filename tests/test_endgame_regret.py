@@ -100,6 +100,18 @@ def test_open_and_closed_talons_are_left_out() -> None:
     assert [regret.decisions for regret in watcher.result(deals)] == [0, 0]
 
 
+def test_a_decision_and_a_deal_allow_for_the_same_mistake_that_was_not_seen() -> None:
+    regret = evaluate("heuristic:endgame=exact", "random", deals=300, endgame_regret=True).regret
+    assert regret is not None
+    none, some = regret
+    assert none.blunders == 0 < some.blunders
+    assert none.per_decision is not None
+    # So many game points, lost in one play of 600.
+    unseen = none.per_deal.ci95 * 600
+    assert none.per_decision.ci95 * none.decisions == pytest.approx(unseen)
+    assert 6 < unseen < 60
+
+
 def test_it_changes_nothing_else() -> None:
     plain = evaluate("heuristic", "random", deals=40, seed=3)
     watched = evaluate("heuristic", "random", deals=40, seed=3, endgame_regret=True)

@@ -484,15 +484,18 @@ def test_the_command_writes_file_and_picture(
 
 
 @pytest.mark.parametrize(
-    ("agent", "words"),
-    [("Interrupted", "interrupted"), ("Raises", "ZeroDivisionError: of a test")],
+    ("agent", "words", "code"),
+    [
+        ("Interrupted", "interrupted", command.INTERRUPTED),
+        ("Raises", "ZeroDivisionError: of a test", command.FAILED),
+    ],
 )
 def test_what_was_finished_before_a_failure_is_kept(
-    agent: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    agent: str, words: str, code: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "league.json"
     line = f"--league random heuristic python:league_agents:{agent} --deals 20 --json {path}"
-    assert command.main(line.split()) == 1
+    assert command.main(line.split()) == code
     output = capsys.readouterr()
     assert words in output.err
     assert output.err.count("\n") == 1
@@ -512,15 +515,17 @@ def test_a_failure_in_the_first_pairing_writes_nothing(
 ) -> None:
     path = tmp_path / "league.json"
     line = f"--league random python:league_agents:Interrupted --deals 20 --json {path}"
-    assert command.main(line.split()) == 1
+    assert command.main(line.split()) == command.INTERRUPTED == 130
     assert "evaluate.py: error: interrupted\n" in capsys.readouterr().err
     assert not path.exists()
 
 
-def failing_league(agents: str, path: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
+def failing_league(
+    agents: str, path: Path, capsys: pytest.CaptureFixture[str], code: int = command.FAILED
+) -> tuple[str, str]:
     """What a league that fails puts out, and its errors."""
     line = f"--league {agents} --deals 20 --json {path}"
-    assert command.main(line.split()) == command.FAILED
+    assert command.main(line.split()) == code
     output = capsys.readouterr()
     return output.out, output.err
 
@@ -533,7 +538,7 @@ def test_an_interruption_of_the_ratings_keeps_the_pairings(
 
     monkeypatch.setattr(League, "ratings", interrupted)
     path = tmp_path / "league.json"
-    text, errors = failing_league("random heuristic", path, capsys)
+    text, errors = failing_league("random heuristic", path, capsys, command.INTERRUPTED)
     assert "interrupted; the pairings are kept, without ratings" in errors
     assert "heuristic" in text
     assert json.loads(path.read_text(encoding="utf-8"))["complete"]

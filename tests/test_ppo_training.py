@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -668,6 +669,44 @@ def test_what_makes_a_run_cannot_change_on_resuming(tmp_path: Path) -> None:
     assert resumed_config(run) == replace(config, total_timesteps=5120)
     (run / "config.yaml").unlink()
     assert resumed_config(run) == config
+
+
+def test_every_setting_that_may_change_on_resuming_does(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    start(run).run(until=512)
+    changed = replace(resumed_config(run), adam_eps=0.1, learning_rate=1e-2)
+    trainer = Trainer.resume(run, changed)
+    assert [group["eps"] for group in trainer.learner.optimizer.param_groups] == [0.1]
+    trainer.run(until=1024)
+    assert read_checkpoint(run)[0].config["adam_eps"] == 0.1
+    other = tmp_path / "other"
+    start(other).run(until=512)
+    usual = replace(resumed_config(other), learning_rate=1e-2)
+    Trainer.resume(other, usual).run(until=1024)
+    (_, first), (_, second) = read_checkpoint(run), read_checkpoint(other)
+    assert any((first[name] != second[name]).any() for name in first)
+
+
+def test_a_run_that_was_killed_before_it_named_its_checkpoint(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    start(run).run(until=512)
+    (run / "latest").unlink()
+    with pytest.raises(
+        CheckpointError,
+        match=r"no checkpoint yet; to go on from one that is there, write its name into .*"
+        r"latest: step-000000000512",
+    ):
+        resumed_config(run)
+    (run / "latest").write_text("step-000000000512\n")
+    assert resumed_config(run).seed == TINY.seed
+    with pytest.raises(RunDirError, match=rf"give the folder of the run, {re.escape(str(run))}$"):
+        resumed_config(run / "checkpoints")
+    # In the middle of the very first one there is nothing to go on from.
+    (run / "latest").unlink()
+    folder = run / "checkpoints" / "step-000000000512"
+    folder.rename(folder.with_name(".step-000000000512.unfinished"))
+    with pytest.raises(RunDirError, match="has no checkpoint; begin it anew"):
+        resumed_config(run)
 
 
 def test_a_damaged_training_state_is_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from functools import cache
 from pathlib import Path
 
@@ -151,6 +152,32 @@ def test_the_agents_own_playouts_tell_more() -> None:
         error = (plain.pair_points - reduction.pair_points).std() / np.sqrt(300)
         assert abs(plain.game_points.value - reduction.game_points.value) < 4 * error
     assert shares[1] < shares[0] - 0.05
+
+
+def test_own_playouts_are_part_of_the_work_that_is_shown_and_timed() -> None:
+    steps: list[int] = []
+    half: list[float] = []
+
+    def progress(number: int) -> None:
+        steps.append(number)
+        if sum(steps) >= 200 and not half:
+            half.append(time.perf_counter())
+
+    evaluation = evaluate(
+        "random",
+        "random",
+        deals=200,
+        variance_reduction=True,
+        own_playouts=True,
+        progress=progress,
+    )
+    rest = time.perf_counter() - half[0]
+    assert sum(steps) == 400
+    assert all(type(step) is int for step in steps)
+    assert len(steps) > 20
+    assert evaluation.seconds > 0.5 * rest
+    with pytest.raises(ValueError, match="own_playouts belongs to variance_reduction"):
+        evaluate("random", "random", deals=200, own_playouts=True)
 
 
 def test_an_error_in_reset_before_the_own_playouts_says_whose_it_is() -> None:

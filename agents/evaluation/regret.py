@@ -126,6 +126,13 @@ def _regret(counts: Ints, played: npt.NDArray[np.integer[Any]]) -> Regret:
         decisions=int(decisions.sum()),
         choices=int(choices.sum()),
         blunders=int(blunders.sum()),
-        per_decision=ratio_interval(lost, decisions, _MOST_LOST) if decisions.any() else None,
+        per_decision=ratio_interval(lost, decisions, _most_per_decision(decisions, played))
+        if decisions.any()
+        else None,
         per_deal=ratio_interval(lost, played, _MOST_LOST),
     )
+
+
+def _most_per_decision(decisions: Ints, played: npt.NDArray[np.integer[Any]]) -> float:
+    """The most that a decision can lose on average, where a deal can lose no more than one can."""
+    return _MOST_LOST * float(played[decisions > 0].sum() / decisions.sum())

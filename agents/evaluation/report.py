@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import platform
+import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -174,6 +175,26 @@ def _habits_to_dict(habits: Habits) -> dict[str, Any]:
 # ---------------------------------------------------------------------------------- the figures
 
 
+def in_whole_numbers(progress: Callable[[int], object], unit: float) -> Callable[[float], None]:
+    """``progress`` for work that is counted in another unit; it is called with whole numbers.
+
+    Args:
+        progress: what is to be called.
+        unit: how much of what ``progress`` counts one of the new units is.
+    """
+    done, told = 0.0, 0
+
+    def advance(number: float) -> None:
+        nonlocal done, told
+        done += number * unit
+        news = round(done) - told
+        told += news
+        if news:
+            progress(news)
+
+    return advance
+
+
 def evaluate_contest(
     contest: Contest,
     *,
@@ -192,23 +213,32 @@ def evaluate_contest(
         own_playouts: measure that luck by playouts of the agents rather than of the heuristic
             player; only with ``variance_reduction``.
         pairs_at_once: pairs in one batch.
-        progress: called with the number of plays that have just ended.
+        progress: called with the number of plays that have just ended. With ``own_playouts`` the
+            playouts, which take longer, count for as much as the plays: each is half of the work.
 
     Raises:
         AgentError: an agent answers with something that is no legal action.
-        ValueError: the contest is of matches, or too short, for ``variance_reduction``.
+        ValueError: the contest is of matches, or too short, for ``variance_reduction``; or
+            ``own_playouts`` without it.
     """
+    if own_playouts and not variance_reduction:
+        raise ValueError("own_playouts belongs to variance_reduction: give both")
     regret = RegretWatcher(contest) if endgame_regret else None
     luck = None
     if variance_reduction:
         luck = OwnLuckWatcher(contest) if own_playouts else LuckWatcher(contest)
     watchers: list[Watcher] = [watcher for watcher in (regret, luck) if watcher is not None]
-    plays = play(contest, pairs_at_once=pairs_at_once, progress=progress, watchers=watchers)
+    share = 0.5 if own_playouts else 1.0
+    playing = progress and in_whole_numbers(progress, share)
+    finishing = progress and in_whole_numbers(progress, 2 * contest.pairs * (1 - share))
+    plays = play(contest, pairs_at_once=pairs_at_once, progress=playing, watchers=watchers)
     evaluation = evaluate_plays(plays)
+    start = time.perf_counter()
     if luck is not None:
-        luck.finish()
+        luck.finish(finishing)
     return replace(
         evaluation,
+        seconds=evaluation.seconds + time.perf_counter() - start,
         regret=regret and regret.result(plays.deals),
         reduction=luck and reduce_variance(evaluation.pair_points, luck),
     )

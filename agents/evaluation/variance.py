@@ -27,7 +27,7 @@ are independent of the luck that they are multiplied with, and the estimate stay
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -231,8 +231,12 @@ class LuckWatcher:
             self.lucks,
         )
 
-    def finish(self) -> None:
-        """Called when all is played."""
+    def finish(self, progress: Callable[[float], object] | None = None) -> None:
+        """Called when all is played.
+
+        Args:
+            progress: called with the shares of what is left to do, which add up to 1.
+        """
 
 
 class _Events:
@@ -244,6 +248,9 @@ class _Events:
     def add(self, *columns: Ints) -> None:
         """Records, first actions (or -1), streams, seats of A, pairs, lucks, and signs."""
         self._parts.append(columns)
+
+    def __len__(self) -> int:
+        return sum(len(part[0]) for part in self._parts)
 
     def take(self, size: int) -> Generator[tuple[Ints, ...]]:
         """Hand everything over, column by column, some ``size`` rows at a time, and forget it."""
@@ -321,7 +328,7 @@ class OwnLuckWatcher(LuckWatcher):
             add(before, actions, of_action, 1, slice(None))
             add(before, nothing, of_action, -1, slice(None))
 
-    def finish(self) -> None:
+    def finish(self, progress: Callable[[float], object] | None = None) -> None:
         """Play all playouts, and add up the lucks."""
         contest = self.contest
         players = tuple(
@@ -333,12 +340,15 @@ class OwnLuckWatcher(LuckWatcher):
         for player, seed in zip(players, seeds, strict=True):
             player.reset(int(seed))
         step = max(1, _AT_ONCE // self.playouts)
+        total = len(self._events)
         for part in self._events.take(step):
             for first in range(0, len(part[0]), step):
                 rows = (column[first : first + step] for column in part)
                 records, actions, streams, seats, pairs, lucks, signs = rows
                 values = self._play(players, records, actions, streams, seats)
                 np.add.at(self.lucks, (pairs, lucks), signs * values / 2)
+                if progress is not None:
+                    progress(len(records) / total)
 
     def _play(
         self, players: tuple[Player, ...], sources: Ints, actions: Ints, streams: Ints, seats: Ints

@@ -398,6 +398,8 @@ class Learner:
             # A run that is given a magnet on the way starts it where the policy stands.
             self.magnet.load_state_dict(state["magnet"] or weights)
         self.optimizer.load_state_dict(state["optimizer"])
+        for group in self.optimizer.param_groups:
+            group["eps"] = self.config.adam_eps  # which may have been changed
         self.generator.set_state(state["generator"])
         self.collector.restore(state["deals"], self.weights())
         self.iteration = state["iteration"]

@@ -465,7 +465,12 @@ def resumed_config(run_dir: Path) -> Config:
             f"cannot resume {run_dir}: it is a checkpoint; give the folder of its run, which goes "
             f"on from the checkpoint that its file {LATEST_FILE!r} names"
         )
-    if not (run_dir / CHECKPOINTS_DIR).is_dir():
+    if (run_dir.parent / CHECKPOINTS_DIR).resolve() == run_dir.resolve():
+        raise RunDirError(
+            f"cannot resume {run_dir}: it holds the checkpoints of a run; give the folder of the "
+            f"run, {run_dir.parent}"
+        )
+    if not _checkpoints(run_dir):
         raise RunDirError(f"cannot resume {run_dir}: the run has no checkpoint; begin it anew")
     try:
         folder = find_checkpoint(run_dir)
@@ -488,12 +493,19 @@ def resumed_config(run_dir: Path) -> Config:
 def _other_checkpoints(run_dir: Path) -> str:
     """What can be done about a damaged checkpoint, if there are others."""
     latest = run_dir / LATEST_FILE
-    damaged = latest.read_text(encoding="utf-8", errors="replace").strip()
-    whole = run_dir.glob(f"{CHECKPOINTS_DIR}/step-*/{INFO_FILE}")
-    names = sorted({path.parent.name for path in whole} - {damaged})
+    damaged: set[str] = set()
+    if latest.is_file():  # a run that was killed before it wrote this file may have checkpoints
+        damaged = {latest.read_text(encoding="utf-8", errors="replace").strip()}
+    names = sorted(_checkpoints(run_dir) - damaged)
     if not names:
         return ""
-    return f"; to go on from another one, write its name into {latest}: {', '.join(names)}"
+    another = "another one" if damaged else "one that is there"
+    return f"; to go on from {another}, write its name into {latest}: {', '.join(names)}"
+
+
+def _checkpoints(run_dir: Path) -> set[str]:
+    """The names of the checkpoints of a run, damaged ones among them."""
+    return {path.parent.name for path in run_dir.glob(f"{CHECKPOINTS_DIR}/step-*/{INFO_FILE}")}
 
 
 def check_changes(before: Config, after: Config) -> None:
