@@ -88,7 +88,7 @@ def parse(
             ppo:path, python:module:Class and others; docs/agents.md has them all.
         b: The agent that it plays against.
         league: Instead of two agents: two or more, each against each other on the same deals.
-        rules: The name of the rule set.
+        rules: The rule set: a name, also with changes as in duel,must_beat:True.
         episode: Single deals, or matches to the target of the rules (not in a league).
         deals: How many different deals (or matches); each is played twice in every pairing.
         seed: Of the cards and of the agents; the same seed gives the same result.

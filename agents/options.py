@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-from schnapsen_env.rules import RULES, Rules
+from schnapsen_env.rules import Rules, rules_text
 
 #: Rules that a single deal does not depend on: a network may play under others.
 _NOT_OF_A_DEAL: Final = frozenset({"name", "target", "counting"})
@@ -37,12 +37,21 @@ def check_rules(
     ]
     if differing:
         name = trained.get("name", "unknown")
-        # A set that was changed by hand cannot be asked for by its name.
-        advice = f"play {name!r} (--rules {name}); " if name in RULES else ""
+        under = f"the rules {name!r}, not {rules.name!r}"
+        if name == rules.name:
+            under = f"other rules of the name {name!r}"
         raise error(
-            f"{path} was trained under the rules {name!r}, not {rules.name!r} "
-            f"({', '.join(differing)}): {advice}the option any_rules=true plays it anyway"
+            f"{path} was trained under {under} ({', '.join(differing)}): "
+            f"{_advice(trained)}the option any_rules=true plays it anyway"
         )
+
+
+def _advice(trained: Mapping[str, Any]) -> str:
+    """How to ask for the rules of a training, if this program knows all of them."""
+    try:
+        return f"play under --rules {rules_text(Rules(**trained))}; "
+    except (TypeError, ValueError):
+        return ""
 
 
 def read_switches(

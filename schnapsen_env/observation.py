@@ -107,7 +107,9 @@ _OTHER_KNOWN: Final = _field("other_known", "cards", 20, "cards known to be in t
 _CANNOT_HOLD: Final = _field(
     "other_cannot_hold", "cards", 20, "unseen cards that the other hand cannot hold, by its replies"
 )
-_UNSEEN: Final = _field("unseen", "cards", 20, "cards not seen: in the other hand or face down")
+_UNSEEN: Final = _field(
+    "unseen", "cards", 20, "cards not seen: unknown ones of the other hand, and face-down ones"
+)
 _LAST: Final = _field("last_trick", "cards", 20, "both cards of the last completed trick")
 _TURNED_UP: Final = _field("turned_up", "cards", 20, "the card under the talon")
 _LED: Final = _field("led", "cards", 20, "the card led and not yet answered")
@@ -122,7 +124,9 @@ _LEGAL: Final = _field(
 _field("legal_special", "actions", 3, "whether exchange, close, claim are legal now")
 _TALON_STATE: Final = _field("talon_state", "count", 3, "one of OPEN, CLOSED, EXHAUSTED")
 _CLOSED_BY: Final = _field("closed_by", "count", 2, "the closer: own, other")
-_FACE_DOWN: Final = _field("face_down", "count", 6, "face-down cards: one of 0, 1, 3, 5, 7, 9")
+_FACE_DOWN: Final = _field(
+    "face_down", "count", 6, "face-down cards without the turned-up one: 0, 1, 3, 5, 7 or 9"
+)
 _TO_MOVE: Final = _field("to_move", "flag", 1, "the player is to move")
 _ON_LEAD: Final = _field("on_lead", "flag", 1, "the player leads to the next trick")
 _IS_FOREHAND: Final = _field("is_forehand", "flag", 1, "the player led to the first trick")

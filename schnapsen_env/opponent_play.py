@@ -63,7 +63,7 @@ def opponent_kind(opponent: object) -> int:
     if act is None or not callable(act):
         raise ValueError(
             f"opponent={opponent!r} is unknown: choose one of {', '.join(BUILT_IN)}, or an object "
-            "with a method act(observation, action_mask)"
+            "with a method act(observation, action_mask), such as agents.load('ppo:PATH')"
         )
     return ASKED
 

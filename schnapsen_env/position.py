@@ -48,7 +48,7 @@ class Position(Parts):
 
     @classmethod
     def from_dict(cls, position: Mapping[str, Any]) -> Position:
-        """Read the dict form described in the documentation (cards and suits as text).
+        """Read the dict form of ``docs/positions.md`` (cards and suits as text).
 
         Where ``forehand`` is not given it is the leader, or the other seat if only that can be.
 
@@ -190,7 +190,12 @@ def read_position(given: Any) -> Position:
         return Position.from_text(given)
     if isinstance(given, Mapping):
         return Position.from_dict(cast("Mapping[str, Any]", given))
-    raise TypeError(f"position is a Position, its dict or its text, not {given!r}")
+    hint = (
+        ": read a record of the engine with engine.position_of" if hasattr(given, "shape") else ""
+    )
+    raise TypeError(
+        f"position is a Position, its dict or its text, not {type(given).__name__}{hint}"
+    )
 
 
 _REQUIRED: Final = ("trump", "hands", "leader")

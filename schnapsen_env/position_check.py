@@ -204,7 +204,10 @@ def _check_places(position: Parts) -> None:
             seen[card] = place
     tricks_won = sum(position.tricks)
     if position.won is None and len(seen) + 2 * tricks_won != NUM_CARDS:
-        _refuse(f"{len(seen)} cards and {tricks_won} tricks do not make 20 cards")
+        _refuse(
+            f"{len(seen)} cards and two in each of {tricks_won} tricks make "
+            f"{len(seen) + 2 * tricks_won} cards, not {NUM_CARDS}"
+        )
     if position.won is not None and len(seen) != NUM_CARDS:
         missing = min(set(range(NUM_CARDS)) - set(seen))
         _refuse(f"{card_text(missing)} is nowhere")
@@ -267,7 +270,10 @@ def _check_tricks(position: Parts) -> None:
     tricks, card_points, won = position.tricks, position.card_points, position.won
     if won is None:
         if split_won(position) is None:
-            _refuse(f"no {tricks[0]} and {tricks[1]} tricks of the cards played make {card_points}")
+            _refuse(
+                f"no {tricks[0]} and {tricks[1]} tricks of the cards played, which count "
+                f"{set_card_points(played_cards(position))}, make {card_points}"
+            )
         return
     for seat in (0, 1):
         if len(won[seat]) != 2 * tricks[seat]:

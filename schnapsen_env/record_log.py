@@ -18,7 +18,7 @@ import re
 import threading
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -31,7 +31,7 @@ from schnapsen_env.actions import CLAIM, action_text, parse_action
 from schnapsen_env.cards import NUM_CARDS, card_text, parse_card
 from schnapsen_env.engine import record as r
 from schnapsen_env.position import EndReason, Position, Result
-from schnapsen_env.rules import RULES, Rules
+from schnapsen_env.rules import UNQUOTED, Rules, parse_rules, rules_text
 from schnapsen_env.view import event
 
 Record = npt.NDArray[np.int64]
@@ -148,8 +148,8 @@ class DealRecord:
 
     def __str__(self) -> str:
         values = {
-            "rules": _rules_text(self.rules),
-            "seats": ",".join(quote(name, safe=_SAFE) for name in self.seats),
+            "rules": rules_text(self.rules),
+            "seats": ",".join(quote(name, safe=UNQUOTED) for name in self.seats),
             "forehand": str(self.forehand),
             "score": ",".join(map(str, self.match_score)) if any(self.match_score) else None,
             "deck": None if self.deck is None else _deck_text(self.deck),
@@ -182,7 +182,7 @@ def parse(line: str) -> DealRecord:
         raise ValueError(f"deal record: a line begins with {HEADER!r}, not {words[0][:40]!r}")
     values = _fields_of(words[1:])
     deal = DealRecord(
-        rules=_read("rules", values, _read_rules),
+        rules=_read("rules", values, parse_rules),
         seats=_read("seats", values, _read_seats),
         forehand=_read("forehand", values, _read_number),
         match_score=_read("score", values, _read_score) if "score" in values else (0, 0),
@@ -241,49 +241,12 @@ def _read(field: str, values: dict[str, str], reader: Any) -> Any:
 
 # ------------------------------------------------------------------------------- single values
 
-#: What stands for itself in a player's name; everything else is written as in a URL.
-_SAFE: Final = "/:.@+~"
-
 
 def _read_seats(text: str) -> tuple[str, str]:
     names = [unquote(name) for name in text.split(",")]
     if len(names) != 2:
         raise ValueError(f"two names with a comma between them, not {text!r}")
     return names[0], names[1]
-
-
-def _rules_text(rules: Rules) -> str:
-    """A name, followed by every field in which the rules differ from that set."""
-    base = RULES.get(rules.name, RULES["duel"])
-    changed = [
-        f"{rule.name}:{quote(str(getattr(rules, rule.name)), safe=_SAFE)}"
-        for rule in fields(Rules)
-        if getattr(rules, rule.name) != getattr(base, rule.name)
-    ]
-    return ",".join([base.name, *changed])
-
-
-def _read_rules(text: str) -> Rules:
-    name, *changed = text.split(",")
-    if name not in RULES:
-        raise ValueError(f"{name!r} is unknown: one of {', '.join(RULES)} comes first")
-    base = RULES[name]
-    kinds: dict[str, type] = {rule.name: type(getattr(base, rule.name)) for rule in fields(Rules)}
-    changes: dict[str, Any] = {}
-    for change in changed:
-        field, _, value = change.partition(":")
-        if field not in kinds or field in changes:
-            raise ValueError(f"{change!r} is not field:value with a new field of Rules")
-        changes[field] = _rule_value(unquote(value), kinds[field])
-    return replace(base, **changes)
-
-
-def _rule_value(text: str, kind: type) -> Any:
-    if kind is bool:
-        if text not in ("True", "False"):
-            raise ValueError(f"True or False, not {text!r}")
-        return text == "True"
-    return _read_number(text) if kind is int else text
 
 
 def _read_number(text: str) -> int:

@@ -5,7 +5,9 @@ A rule set is a value, never a subclass. Every field may be set on its own::
     from dataclasses import replace
     from schnapsen_env import RULES, Rules
 
-    house_rules = replace(RULES["duel"], must_beat=True, target=5)
+    house_rules = replace(RULES["duel"], name="house", must_beat=True, target=5)
+
+Or as a text, wherever a rule set is asked for: ``"duel,must_beat:True,target:5,name:house"``.
 
 The engine receives a rule set as a small integer array (:meth:`Rules.codes`), so all rule sets run
 through the same compiled functions. The sources of the sets, and each choice that was made where a
@@ -14,10 +16,11 @@ source is silent, are in ``docs/rules.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, cast
+from urllib.parse import quote, unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +37,8 @@ FORBIDDEN: Final = 99
 MIN_TARGET, MAX_TARGET = 3, 11
 #: The most card points that a rule set may give for the last trick.
 MAX_LAST_TRICK_BONUS: Final = 20
+#: What stands for itself in the text of names, beside letters and digits.
+UNQUOTED: Final = "/:.@+~"
 #: Game points for the last trick of an exhausted talon, where nobody has gone out.
 LAST_TRICK_VALUE: Final = 1
 
@@ -249,17 +254,73 @@ RULES: Final = MappingProxyType(
 )
 
 
+def rules_text(rules: Rules) -> str:
+    """A rule set in one word, as :func:`parse_rules` reads it.
+
+    It is a name of :data:`RULES`, followed by ``,field:value`` for every field that differs from
+    that set.
+    """
+    base = RULES.get(rules.name, RULES["duel"])
+    changed = [
+        f"{rule.name}:{quote(str(getattr(rules, rule.name)), safe=UNQUOTED)}"
+        for rule in fields(Rules)
+        if getattr(rules, rule.name) != getattr(base, rule.name)
+    ]
+    return ",".join([base.name, *changed])
+
+
+def parse_rules(text: str) -> Rules:
+    """The rule set of a text such as ``"duel"`` or ``"duel,must_beat:True,name:house"``.
+
+    Raises:
+        ValueError: an unknown name, field or value; the known ones are listed.
+    """
+    name, *changes = text.split(",")
+    if name not in RULES:
+        raise ValueError(
+            f"unknown rule set {name!r}: choose one of {', '.join(RULES)}, or change one of them, "
+            "as in 'duel,must_beat:True'"
+        )
+    known = {rule.name: rule for rule in fields(Rules)}
+    values: dict[str, Any] = {}
+    for change in changes:
+        field_name, colon, value = change.partition(":")
+        if not colon or field_name not in known:
+            raise ValueError(
+                f"{change!r} is no change of {name!r}: write field:value with one of the fields "
+                + ", ".join(known)
+            )
+        if field_name in values:
+            raise ValueError(f"{field_name} is given twice: {text!r}")
+        values[field_name] = _value_of(known[field_name], unquote(value))
+    return replace(RULES[name], **values) if values else RULES[name]
+
+
+def _value_of(rule: Field[Any], text: str) -> Any:
+    """The value of a rule that is written so."""
+    allowed = rule.metadata.get("values")
+    if allowed is None:
+        return text
+    for value in allowed:
+        if str(value) == text:
+            return value
+    raise ValueError(f"{rule.name}:{text} is unknown: choose one of {', '.join(map(str, allowed))}")
+
+
 def resolve_rules(rules: str | Rules) -> Rules:
     """The rule set of a name, or ``rules`` itself.
 
+    A name may be followed by changes, see :func:`parse_rules`; the whole text is then the name of
+    the new set, unless the changes give one.
+
     Raises:
-        ValueError: a name that :data:`RULES` does not have.
-        TypeError: neither a name nor :class:`Rules`.
+        ValueError: a name that :data:`RULES` does not have, or a change that makes no sense.
+        TypeError: neither a text nor :class:`Rules`.
     """
     if isinstance(rules, Rules):
         return rules
     if not isinstance(rules, str):
         raise TypeError(f"rules must be a name or a Rules object, not {type(rules).__name__}")
-    if rules not in RULES:
-        raise ValueError(f"unknown rule set {rules!r}: choose one of {', '.join(RULES)}")
-    return RULES[rules]
+    parsed = parse_rules(rules)
+    is_named = rules in RULES or parsed.name not in RULES
+    return parsed if is_named else replace(parsed, name=rules)

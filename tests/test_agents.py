@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import re
+import runpy
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -261,3 +264,23 @@ def test_options_of_ppo_reach_its_loader(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_missing_checkpoint_is_refused() -> None:
     with pytest.raises(ValueError, match="no checkpoint at nowhere/at/all"):
         agents.load("ppo:nowhere/at/all")
+
+
+def test_a_person_can_play_a_match(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cards = [f"{rank}{suit}" for suit in "CDHS" for rank in "JQKTA"]
+    program: Any = runpy.run_path("examples/play.py")
+    monkeypatch.setattr(sys, "argv", ["play.py", "--rules", "pagat_auto,target:3", "--seed", "5"])
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO("10C\n" + "".join(f"{card.lower()}\n" for card in cards) * 400)
+    )
+    assert program["main"]() == 0
+    shown = capsys.readouterr().out
+    assert "'10c' is not offered" in shown
+    assert "game points for you" in shown
+    score = re.findall(r"the match stands at (\d+) : (\d+)", shown)[-1]
+    assert max(map(int, score)) >= 3
+    for input_ in ("quit\n", ""):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(input_))
+        assert program["main"]() == 0

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from schnapsen_env.cards import CARD_POINTS, parse_card
 from schnapsen_env.engine import record as r
 from schnapsen_env.observation import observe
 from schnapsen_env.position import AtClose, EndReason, Result
+from schnapsen_env.solver import solve
 from tests.random_play import choose, finished, moments
 
 #: Each rule set, and one with everything that the named ones do not combine.
@@ -284,7 +286,11 @@ INCONSISTENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (OPEN, {"lead": "AH"}, "AH is in the hand of seat 0 and in lead"),
     (OPEN, {"won": [["AS", "QS"], ["KH", "AD"]]}, "AD is in the hand of seat 0 and in the tricks"),
     (OPEN, {"won": [["AS", "QS"], ["KH"]]}, "JD is nowhere"),
-    (OPEN | {"won": None}, {"tricks": [2, 1]}, "16 cards and 3 tricks do not make 20 cards"),
+    (
+        OPEN | {"won": None},
+        {"tricks": [2, 1]},
+        "16 cards and two in each of 3 tricks make 22 cards",
+    ),
     # The talon
     (OPEN, {"turned_up": None}, "JH is nowhere"),
     (OPEN, {"talon": [*OPEN["talon"], "JH"], "turned_up": None}, "not 6"),
@@ -346,12 +352,20 @@ INCONSISTENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     (OPEN, {"card_points": [15, 6]}, "the tricks of seat 0 make 14 card points, not 15"),
     (OPEN, {"card_points": [14, 5]}, "the tricks of seat 1 make 6 card points, not 5"),
     (OPEN, {"card_points": [34, 6]}, "the tricks of seat 0 make 14 card points, not 34"),
-    (OPEN | {"won": None}, {"card_points": [19, 1]}, r"no 1 and 1 tricks of the cards played make"),
-    (OPEN | {"won": None}, {"card_points": [14, 7]}, r"no 1 and 1 tricks of the cards played make"),
+    (
+        OPEN | {"won": None},
+        {"card_points": [19, 1]},
+        "no 1 and 1 tricks of the cards played, which count 20, make",
+    ),
+    (
+        OPEN | {"won": None},
+        {"card_points": [14, 7]},
+        "no 1 and 1 tricks of the cards played, which count 20, make",
+    ),
     (
         OPEN | {"won": None, "last_trick": None},
         {"last_trick": ["KH", "JD"]},
-        r"no 1 and 1 tricks of the cards played make",
+        "no 1 and 1 tricks of the cards played, which count 20, make",
     ),
     (PLAYED_OUT, {"card_points": [74, 56]}, "the tricks of seat 0 make 64 card points, not 74"),
     (PLAYED_OUT, {"card_points": [64, 77]}, "the tricks of seat 1 make 56 card points, not 77"),
@@ -362,7 +376,7 @@ INCONSISTENT: list[tuple[dict[str, Any], dict[str, Any], str]] = [
         {"last_trick": ["AC", "KH"]},
         "a card of last_trick has not been played",
     ),
-    (CLOSED, {"tricks": [3, 1], "won": None}, "20 cards"),
+    (CLOSED, {"tricks": [3, 1], "won": None}, "14 cards and .* make 22 cards, not 20"),
     # Leads
     (DEALT, {"leader": 1}, "no trick has been played, so forehand .seat 0. leads, not seat 1"),
     (
@@ -710,7 +724,7 @@ def test_a_bonus_without_won_is_the_leaders_and_at_most_20(
         record = engine.record_of(position, RULES["last_trick_ten"])
         assert points_of_cards(engine.position_of(record)) == [0, 120]
     else:
-        with pytest.raises(ValueError, match="no 0 and 10 tricks of the cards played make"):
+        with pytest.raises(ValueError, match="no 0 and 10 tricks of the cards"):
             Position.from_dict(played_out)
 
 
@@ -759,3 +773,18 @@ def test_a_known_jack_is_no_longer_in_the_hand_after_its_exchange() -> None:
     after = engine.position_of(record)
     assert after.turned_up == parse_card("JH")
     assert after.known == ((parse_card("KH"),), ())
+
+
+def test_the_page_names_every_key() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "positions.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    with pytest.raises(ValueError, match="known are") as caught:
+        Position.from_dict({"colour": 1})
+    known = str(caught.value).partition("known are ")[2].split(", ")
+    assert sorted(named) == sorted(known)
+
+
+def test_a_record_is_no_position_and_the_message_says_how_to_read_it() -> None:
+    record: Any = engine.new_record(0)
+    with pytest.raises(TypeError, match=r"not ndarray: .*engine\.position_of"):
+        solve(record)

@@ -354,7 +354,7 @@ def test_another_rule_set_is_refused_unless_asked_for(run_dir: Path) -> None:
     message = refusal(run_dir, "duel")
     assert "trained under the rules 'pagat_auto', not 'duel'" in message
     assert "must_beat=True instead of False" in message
-    assert "): play 'pagat_auto' (--rules pagat_auto); the option any_rules=true" in message
+    assert "): play under --rules pagat_auto; the option any_rules=true" in message
     load_agent(run_dir, "duel", any_rules="true")
 
 

@@ -671,6 +671,18 @@ def test_what_makes_a_run_cannot_change_on_resuming(tmp_path: Path) -> None:
     assert resumed_config(run) == config
 
 
+def test_a_run_that_is_done_says_so_and_keeps_its_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    start(run).run()
+    settings = (run / "config.yaml").read_text()
+    assert train.main(["--resume", str(run), "--total-timesteps", "1000", "--adam-eps", "1"]) == 0
+    words = "nothing is left to train: 3,072 decisions are made, and total_timesteps=1,000"
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert (run / "config.yaml").read_text() == settings
+
+
 def test_every_setting_that_may_change_on_resuming_does(tmp_path: Path) -> None:
     run = tmp_path / "run"
     start(run).run(until=512)

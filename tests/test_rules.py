@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from schnapsen_env import RULES, Rules, schnapsen_v0
+from schnapsen_env.rules import parse_rules, resolve_rules, rules_text
 
 
 def test_values_of_numpy_are_kept_as_plain_ones() -> None:
@@ -45,3 +46,38 @@ def test_values_of_numpy_are_kept_as_plain_ones() -> None:
 def test_other_values_are_refused_with_the_allowed_ones(field: str, value: Any) -> None:
     with pytest.raises(ValueError, match=rf"Rules\.{field}=.* is unknown: choose one of"):
         Rules(**{field: value})
+
+
+def test_rules_are_read_from_a_text_and_written_as_one() -> None:
+    assert resolve_rules("pagat") is RULES["pagat"]
+    house = resolve_rules("duel,must_beat:True,target:5,claims:lead")
+    assert house == replace(
+        RULES["duel"],
+        name="duel,must_beat:True,target:5,claims:lead",
+        must_beat=True,
+        target=5,
+        claims="lead",
+    )
+    assert resolve_rules("duel,target:5,name:at our table: 3%2C 4").name == "at our table: 3, 4"
+    for rules in (house, *RULES.values(), Rules(), replace(RULES["french"], name="é, ü")):
+        assert parse_rules(rules_text(rules)) == rules
+    assert rules_text(RULES["austrian"]) == "austrian"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dule", r"unknown rule set 'dule': choose one of duel, .*'duel,must_beat:True'"),
+        ("", "unknown rule set ''"),
+        ("duel,", "'' is no change of 'duel'"),
+        ("duel,must_beat", "'must_beat' is no change of 'duel': write field:value"),
+        ("duel,colour:red", "'colour:red' is no change .* must_beat, trick_by"),
+        ("duel,must_beat:true", "must_beat:true is unknown: choose one of False, True"),
+        ("duel,target:05", "target:05 is unknown: choose one of 3, 4"),
+        ("duel,target:5,target:6", "target is given twice"),
+        ("duel,name:", "non-empty string"),
+    ],
+)
+def test_a_text_that_is_no_rule_set_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        resolve_rules(text)

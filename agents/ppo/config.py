@@ -46,7 +46,7 @@ class Config:
 
     # --------------------------------------------------------------------------------- the game
     rules: str = "duel"
-    """Name of the rule set that is played."""
+    """The rule set that is played: a name, also with changes as in duel,must_beat:True."""
     suits: Literal["natural", "trump_first", "canonical"] = "canonical"
     """How suits are named for the network; canonical makes 24 equal deals look the same."""
 

@@ -139,15 +139,17 @@ class Screen:
 
 
 def describe_evaluation(metrics: Mapping[str, float]) -> str:
-    """``random +1.85  heuristic +0.10  closes 25 %, wins 84 % of those``."""
+    """``random +1.85  heuristic +0.10 (closes 25%, wins 84% of those)``."""
     parts: list[str] = []
     for name, value in metrics.items():
         group, _, figure = name.partition("/")
-        if figure == "game_points" and group.startswith("eval_"):
-            parts.append(f"{group.removeprefix('eval_')} {value:+.2f}")
-    if "eval_heuristic/closing_rate" in metrics:
-        closing = f"closes {metrics['eval_heuristic/closing_rate']:.0%}"
-        if "eval_heuristic/closing_success" in metrics:
-            closing += f", wins {metrics['eval_heuristic/closing_success']:.0%} of those"
-        parts.append(closing)
+        if figure != "game_points" or not group.startswith("eval_"):
+            continue
+        part = f"{group.removeprefix('eval_')} {value:+.2f}"
+        if group == "eval_heuristic" and f"{group}/closing_rate" in metrics:
+            part += f" (closes {metrics[f'{group}/closing_rate']:.0%}"
+            if f"{group}/closing_success" in metrics:
+                part += f", wins {metrics[f'{group}/closing_success']:.0%} of those"
+            part += ")"
+        parts.append(part)
     return "  ".join(parts)

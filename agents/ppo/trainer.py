@@ -296,8 +296,15 @@ class Trainer:
                 seconds = float(state["seconds"])
             except (KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
                 raise CheckpointError(f"{folder} cannot be continued: {error}") from error
-            write_config(config, run_dir / CONFIG_FILE)
-        return cls(config, run_dir, learner, lock, seconds, learner.timesteps)
+            trainer = cls(config, run_dir, learner, lock, seconds, learner.timesteps)
+            if learner.iteration < config.num_iterations:
+                write_config(config, run_dir / CONFIG_FILE)
+            else:  # settings with which nothing is learnt are not those of the run
+                trainer.say(
+                    f"nothing is left to train: {learner.timesteps:,} decisions are made, and "
+                    f"total_timesteps={config.total_timesteps:,} asks for no more"
+                )
+        return trainer
 
     def say(self, text: str) -> None:
         """Print a line, without breaking it: paths and commands are to be copied."""
