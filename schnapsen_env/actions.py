@@ -23,9 +23,11 @@ CLOSE: Final = EXCHANGE + 1
 CLAIM: Final = CLOSE + 1
 NUM_ACTIONS: Final = CLAIM + 1
 
-_WORDS: Final = {EXCHANGE: "exchange", CLOSE: "close", CLAIM: "claim"}
-_IDS: Final = {word: action for action, word in _WORDS.items()}
-_DECLARE: Final = "declare-"
+#: The texts of the actions that are neither a card nor a marriage.
+WORDS: Final = {EXCHANGE: "exchange", CLOSE: "close", CLAIM: "claim"}
+_IDS: Final = {word: action for action, word in WORDS.items()}
+#: What the text of a marriage begins with; the suit follows.
+DECLARE_WORD: Final = "declare-"
 
 
 def declare(suit: int) -> int:
@@ -44,8 +46,8 @@ def action_text(action: int) -> str:
     if action < FIRST_DECLARE:
         return card_text(action)
     if action < EXCHANGE:
-        return _DECLARE + SUITS[action - FIRST_DECLARE]
-    return _WORDS[action]
+        return DECLARE_WORD + SUITS[action - FIRST_DECLARE]
+    return WORDS[action]
 
 
 def parse_action(text: str) -> int:
@@ -56,8 +58,8 @@ def parse_action(text: str) -> int:
     """
     if text in _IDS:
         return _IDS[text]
-    if text.startswith(_DECLARE):
-        return declare(parse_suit(text.removeprefix(_DECLARE)))
+    if text.startswith(DECLARE_WORD):
+        return declare(parse_suit(text.removeprefix(DECLARE_WORD)))
     try:
         return parse_card(text)
     except ValueError:

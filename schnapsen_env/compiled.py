@@ -37,6 +37,8 @@ _R = TypeVar("_R")
 
 _PACKAGE: Final = Path(__file__).parent
 
+#: The number of the user; None on Windows, whose folder of temporary files is the user's own.
+_USER: Final[int | None] = getattr(os, "getuid", lambda: None)()
 _DAY: Final = 24 * 3600
 _MOST_CACHES: Final = 10
 #: Folders of sources that define nothing compiled: an edit there leaves the machine code as it is.
@@ -66,19 +68,19 @@ def _roots() -> Generator[Path]:
         home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")  # noqa: PTH111 - without a home it stays as it is
     if home and Path(home).is_absolute():
         yield Path(home) / "schnapsen_env" / "numba"
-    if sys.platform != "win32":
-        yield Path(tempfile.gettempdir()) / f"schnapsen_env-{os.getuid()}"
+    if _USER is not None:
+        yield Path(tempfile.gettempdir()) / f"schnapsen_env-{_USER}"
 
 
 def _make(folder: Path) -> bool:
     """Make a cache folder in its root, if nobody else can write there; whether it can be used."""
     root = folder.parent
     try:
-        if sys.platform != "win32" and root.parent == Path(tempfile.gettempdir()):
+        if root.parent == Path(tempfile.gettempdir()):
             # Anybody may write there, and machine code of others is not to be run.
             root.mkdir(exist_ok=True, mode=0o700)
             found = root.lstat()
-            if found.st_uid != os.getuid() or found.st_mode != stat.S_IFDIR | 0o700:
+            if found.st_uid != _USER or found.st_mode != stat.S_IFDIR | 0o700:
                 return False
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -162,7 +162,7 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             target=target,
         )
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"])
-        self._screen = TextScreen(self._settings.rules, pack)
+        self._screen = TextScreen(self._settings.rules, pack, memory=memory)
         self.possible_agents = list(AGENTS)
         layout = self._settings.layout
         self.observation_spaces = {agent: observation_space(layout) for agent in AGENTS}
@@ -341,6 +341,8 @@ class SchnapsenAECEnv(BaseEnv, AECEnv[str, Any, Any]):
             self.terminations = dict.fromkeys(AGENTS, True)
             self._begin_turn(0)
         else:
+            if self.render_mode == "human":
+                self.render()  # how it came out, before the board of the next deal
             engine.deal(record)
             self._begin_turn(int(record[r.TO_MOVE]))
         for agent, info in zip(AGENTS, deal_infos, strict=True):

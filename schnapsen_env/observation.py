@@ -18,7 +18,13 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schnapsen_env.actions import EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
+from schnapsen_env.actions import (
+    DECLARE_WORD,
+    EXCHANGE,
+    FIRST_DECLARE,
+    NUM_ACTIONS,
+    WORDS,
+)
 from schnapsen_env.bitstore import store_bits
 from schnapsen_env.cards import (
     MARRIAGE_POINTS,
@@ -734,7 +740,7 @@ def _describe_field(field: Field, values: npt.NDArray[np.int64], suit_names: str
     if field.kind == "suits":
         return [suit_names[index] for index in present]
     if field.kind == "actions":
-        return [("exchange", "close", "claim")[index] for index in present]
+        return [WORDS[EXCHANGE + index] for index in present]
     if field.kind == "count":
         return _WORDS[field.name][present[0]] if present else None
     if field.kind == "flag":
@@ -753,8 +759,8 @@ def _describe_event(row: npt.NDArray[np.int64], card: Any, suit_names: str) -> s
     if action < FIRST_DECLARE:
         return f"{player} {card(action)}"
     if action < EXCHANGE:
-        return f"{player} declare-{suit_names[action - FIRST_DECLARE]}"
-    return f"{player} {('exchange', 'close', 'claim')[action - EXCHANGE]}"
+        return f"{player} {DECLARE_WORD}{suit_names[action - FIRST_DECLARE]}"
+    return f"{player} {WORDS[action]}"
 
 
 def layout_table(layout: Layout = DEFAULT_LAYOUT) -> str:

@@ -157,7 +157,7 @@ class SchnapsenEnv(OpponentEnv, gymnasium.Env[Any, Any]):
         self._fixed_seat = check_seat(seat)
         self._is_flat = observation == "flat"
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"])
-        self._screen = TextScreen(self._settings.rules, pack)
+        self._screen = TextScreen(self._settings.rules, pack, memory=memory)
         self.observation_space = single_observation_space(self._settings.layout, observation)
         self.action_space = spaces.Discrete(NUM_ACTIONS)
         self.state_space = spaces.Box(0.0, 1.0, (STATE_SIZE,), np.float32)

@@ -146,7 +146,7 @@ class SchnapsenOpponentVectorEnv(OpponentEnv, VectorEnv[Any, Any, npt.NDArray[An
         self._mode = check_autoreset_mode(autoreset_mode)
         self.metadata = {"render_modes": ["ansi"], "autoreset_mode": self._mode}
         self.render_mode = check_render_mode(render_mode, self.metadata["render_modes"])
-        self._screen = TextScreen(self._settings.rules, pack)
+        self._screen = TextScreen(self._settings.rules, pack, memory=memory)
         self.single_observation_space = single_observation_space(self._settings.layout, observation)
         self.single_action_space = spaces.Discrete(NUM_ACTIONS)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import gymnasium
 import numpy as np
 import pytest
 
 from schnapsen_env import RULES, Position, engine, schnapsen_v0
 from schnapsen_env.actions import parse_action
 from schnapsen_env.cards import NUM_CARDS, PACKS, parse_card
+from schnapsen_env.observation import Memory
 from schnapsen_env.render import TextScreen, board
+from tests.test_leak import redealt
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -87,6 +91,55 @@ def test_a_board_shows_nothing_that_the_viewer_does_not_know() -> None:
                     assert PACKS["french"].card_symbol(card) not in shown
             mask = env.infos[env.agent_selection]["action_mask"]
             env.step(int(rng.choice(np.flatnonzero(mask))))
+
+
+@pytest.mark.parametrize("memory", get_args(Memory))
+@pytest.mark.parametrize("rules", list(RULES))
+def test_a_board_is_the_same_whatever_the_player_does_not_see(rules: str, memory: Any) -> None:
+    compared = 0
+    for record, other, seat in redealt(RULES[rules], 6):
+        shown = [board(one, RULES[rules], seat=seat, memory=memory) for one in (record, other)]
+        assert shown[0] == shown[1]
+        compared += record.tobytes() != other.tobytes()
+    assert compared > 50
+
+
+def test_a_player_without_memory_is_shown_no_more_than_its_observation_holds() -> None:
+    hidden = {"perfect": 0, "last_trick": 0, "none": 0}
+    for memory in get_args(Memory):
+        env: Any = gymnasium.make(
+            "schnapsen/Schnapsen-v0", memory=memory, render_mode="ansi", disable_env_checker=True
+        ).unwrapped
+        rng = np.random.default_rng(2)
+        for seed in range(15):
+            _, info = env.reset(seed=seed)
+            over = False
+            while not over:
+                text = env.render()
+                hidden[memory] += "tricks," not in text and "trick," not in text
+                assert ("last trick" in text) <= (memory != "none")
+                action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+                _, _, over, _, info = env.step(action)
+            assert "points" in env.render()  # a deal that is over is laid open
+    assert hidden["perfect"] == 0
+    assert hidden["last_trick"] > 60
+    assert hidden["none"] > 60
+
+
+def test_a_person_who_watches_a_match_sees_how_each_deal_came_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    env = schnapsen_v0.env(episode="match", render_mode="human")
+    env.reset(seed=1)
+    rng = np.random.default_rng(1)
+    ended = 0
+    while env.agents and not any(env.terminations.values()):
+        mask = env.infos[env.agent_selection]["action_mask"]
+        env.step(int(rng.choice(np.flatnonzero(mask))))
+        ended += "end_reason" in env.infos["player_0"]
+    shown = capsys.readouterr().out
+    assert ended > 2
+    assert len(re.findall(r"^player_\d wins \d game points?: ", shown, re.MULTILINE)) == ended
 
 
 @pytest.mark.parametrize("rules", list(RULES))

@@ -12,16 +12,12 @@ import numpy.typing as npt
 
 from schnapsen_env import engine
 from schnapsen_env.actions import CLAIM, CLOSE, EXCHANGE, FIRST_DECLARE, NUM_ACTIONS
-from schnapsen_env.cards import (
-    MARRIAGE_POINTS,
-    NUM_RANKS,
-    PACKS,
-    TRUMP_MARRIAGE_POINTS,
-    Pack,
-)
+from schnapsen_env.cards import ALL_CARDS, NUM_RANKS, PACKS, Pack, marriage_value
 from schnapsen_env.engine import record as r
+from schnapsen_env.observation import Memory
 from schnapsen_env.position import EndReason, Position
 from schnapsen_env.rules import Rules
+from schnapsen_env.view import MEMORIES, PERFECT, view
 
 Record = npt.NDArray[np.int64]
 PackName = Literal["french", "german"]
@@ -49,22 +45,29 @@ def check_render_mode(mode: str | None, known: Sequence[str]) -> str | None:
     return mode
 
 
-def board(record: Record, rules: Rules, pack: PackName = "french", seat: int | None = None) -> str:
+def board(
+    record: Record,
+    rules: Rules,
+    pack: PackName = "french",
+    seat: int | None = None,
+    memory: Memory = "perfect",
+) -> str:
     """One moment of a deal as a few lines of text, without a newline at the end.
 
     Args:
         record: ``int64[RECORD_SIZE]``.
         rules: the rule set of the deal.
         pack: the pack whose names and symbols are shown.
-        seat: the player who looks, whose opponent's hand shows only the cards known to that player;
-            None shows both hands.
+        seat: the player who looks and sees what its :func:`~schnapsen_env.view.view` holds; None
+            shows everything.
+        memory: what that player remembers, see :data:`~schnapsen_env.view.MEMORIES`.
 
     Raises:
         ValueError: there is no such pack.
     """
     if pack not in PACKS:
         raise ValueError(f"pack={pack!r} is unknown: choose one of {', '.join(PACKS)}")
-    return _Board(record, rules, PACKS[pack], seat).text()
+    return _Board(record, rules, PACKS[pack], seat, MEMORIES.index(memory)).text()
 
 
 class TextScreen:
@@ -74,17 +77,25 @@ class TextScreen:
         rules: the rule set of the environment.
         pack: the pack that is shown.
         seat: the player who looks, see :func:`board`; may be set later.
+        memory: what that player remembers.
 
     Raises:
         ValueError: there is no such pack.
     """
 
-    def __init__(self, rules: Rules, pack: PackName = "french", seat: int | None = None) -> None:
+    def __init__(
+        self,
+        rules: Rules,
+        pack: PackName = "french",
+        seat: int | None = None,
+        memory: Memory = "perfect",
+    ) -> None:
         if pack not in PACKS:
             raise ValueError(f"pack={pack!r} is unknown: choose one of {', '.join(PACKS)}")
         self.seat = seat
         self._rules = rules
         self._pack: PackName = pack
+        self._memory: Memory = memory
         self._written = ""
 
     def show(self, record: Record, render_mode: str | None) -> str | None:
@@ -102,7 +113,7 @@ class TextScreen:
 
     def text(self, record: Record) -> str:
         """The board of a record."""
-        return board(record, self._rules, self._pack, self.seat)
+        return board(record, self._rules, self._pack, self.seat, self._memory)
 
     def write(self, record: Record, out: TextIO) -> None:
         """Write the board to ``out``, unless it is what was written last."""
@@ -116,12 +127,17 @@ class TextScreen:
 class _Board:
     """Composes the lines of a board."""
 
-    def __init__(self, record: Record, rules: Rules, pack: Pack, seat: int | None) -> None:
+    def __init__(
+        self, record: Record, rules: Rules, pack: Pack, seat: int | None, memory: int
+    ) -> None:
         self._record = record
         self._rules = rules
         self._pack = pack
         self._seat = seat
         self._position: Position = engine.position_of(record)
+        #: What the player who looks may know; None for somebody who sees everything.
+        self._view = None if seat is None else view(record, rules.codes(), seat, memory)
+        self._shows_counts = seat is None or memory == PERFECT
 
     def text(self) -> str:
         """All lines."""
@@ -155,10 +171,13 @@ class _Board:
 
     def _player(self, seat: int) -> str:
         position = self._position
-        hand: list[str] = []
-        for card in position.hands[seat]:
-            is_known = self._seat in (None, seat) or card in position.known[seat]
-            hand.append(self._pack.card_symbol(card) if is_known else HIDDEN)
+        known = ALL_CARDS
+        if self._view is not None and seat != self._seat:
+            known = self._view.cards.other_known
+        hand = [
+            self._pack.card_symbol(card) if known >> card & 1 else HIDDEN
+            for card in position.hands[seat]
+        ]
         hand.sort(key=lambda text: text == HIDDEN)
         tricks = position.tricks[seat]
         counted = f"{tricks} trick{'' if tricks == 1 else 's'}, {position.points(seat)} points"
@@ -167,13 +186,11 @@ class _Board:
         marriages = " ".join(self._marriage(suit) for suit in position.marriages[seat])
         arrow = ">" if position.to_move == seat and position.result is None else " "
         cards = " ".join(hand) or "no cards"
-        return f"{arrow} player_{seat}: {cards}   {counted}" + (
-            f"   {marriages}" if marriages else ""
-        )
+        parts = [cards, counted if self._shows_counts else "", marriages]
+        return f"{arrow} player_{seat}: " + "   ".join(part for part in parts if part)
 
     def _marriage(self, suit: int) -> str:
-        is_trump = suit == self._position.trump_suit
-        worth = TRUMP_MARRIAGE_POINTS if is_trump else MARRIAGE_POINTS
+        worth = marriage_value(suit, self._position.trump_suit)
         return f"{worth}{self._pack.suit_symbols[suit]}"
 
     def _trick(self) -> str:
@@ -183,7 +200,8 @@ class _Board:
             parts.append(f"player_{position.leader} led {self._cards([position.lead])}")
         if position.declared is not None:
             parts.append(f"player_{position.leader} declared {self._marriage(position.declared)}")
-        if position.last_trick is not None:
+        remembers = self._view is None or self._view.cards.last_trick != 0
+        if position.last_trick is not None and remembers:
             parts.append(f"last trick {self._cards(position.last_trick)}")
         return "  " + "   ".join(parts) if parts else ""
 
