@@ -84,9 +84,9 @@ def parse(
     """Let agents play the same cards twice, with seats swapped, and compare them.
 
     Args:
-        a: The agent in question: random, heuristic, rdeep, pimc:worlds=20, ismcts:iterations=1000,
-            ppo:path, python:module:Class and others; docs/agents.md has them all.
-        b: The agent that it plays against.
+        a: A, the agent in question: random, heuristic, rdeep, pimc:worlds=20,
+            ismcts:iterations=1000, ppo:path, python:module:Class and others, see docs/agents.md.
+        b: B, the agent that it plays against.
         league: Instead of two agents: two or more, each against each other on the same deals.
         rules: The rule set: a name, also with changes as in duel,must_beat:True.
         episode: Single deals, or matches to the target of the rules (not in a league).

@@ -1,7 +1,7 @@
 """Players, their names as text, and the means to compare them.
 
 ``load("heuristic")`` makes an agent from a spec; see :mod:`agents.base`. Importing this package
-brings no torch: only loading a ``ppo:`` spec does.
+brings no torch, and neither does playing with ``ppo:``; ``torchscript:`` and ``rllib:`` need it.
 """
 
 from agents.base import (

@@ -36,6 +36,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from agents.files import check_writable, write_json_file
 from schnapsen_env import engine, schnapsen_v0
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.borrowed import borrowed
@@ -457,6 +458,8 @@ def tables(results: Sequence[Result]) -> list[Table]:
 
 def main(settings: Settings) -> None:
     """Measures everything, shows it, and writes it to ``settings.json``."""
+    if settings.json is not None:
+        check_writable(settings.json)
     console = Console()
     before = load()
     python, missing = python_cases(settings)
@@ -477,7 +480,7 @@ def main(settings: Settings) -> None:
         f"{report['machine']}, load average {report['load_average']}, {report['versions']}"
     )
     if settings.json is not None:
-        settings.json.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+        write_json_file(report, settings.json)
 
 
 if __name__ == "__main__":

@@ -70,4 +70,7 @@ def main(settings: Settings) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(tyro.cli(Settings, description=__doc__)))
+    try:
+        raise SystemExit(main(tyro.cli(Settings, description=__doc__)))
+    except KeyboardInterrupt:
+        raise SystemExit(f"interrupted; {RESULTS} is as it was") from None

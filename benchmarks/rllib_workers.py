@@ -22,7 +22,6 @@ Beside other work Linux may keep two env runners on one core for long; ``--pin``
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import statistics
 import time
@@ -35,6 +34,8 @@ from typing import Annotated, Any
 import tyro
 from rich.console import Console
 from rich.table import Table
+
+from agents.files import check_writable, write_json_file
 
 # Read by Ray when it starts.
 os.environ.setdefault("RAY_worker_niceness", "0")
@@ -185,6 +186,8 @@ def main(
         pin: keep each env runner on a core of its own (Linux).
         output: write all runs to this file.
     """
+    if output is not None:
+        check_writable(output)
     console = Console()
     example = load_example()
     arguments = ["--pool", "--batch-size", str(batch_size)]
@@ -204,8 +207,7 @@ def main(
         ray.shutdown()
     report(runs, runners, console)
     if output is not None:
-        content = [asdict(run) for run in runs]
-        output.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_json_file({"runs": [asdict(run) for run in runs]}, output)
 
 
 if __name__ == "__main__":

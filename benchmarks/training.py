@@ -8,13 +8,12 @@ What the longer run takes beyond the shorter one is playing and learning only; i
 and the like are in both. The unit is decisions a second of processor time, so that a machine with
 other work gives the same figures.
 
-Speed is not strength: see the notebook for what each reaches in which time.
+Speed is not strength: ``benchmarks/README.md`` says what the trainers reach in which time.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 import resource
 import subprocess
@@ -28,6 +27,8 @@ from typing import Annotated
 import tyro
 from rich.console import Console
 from rich.table import Table
+
+from agents.files import check_writable, write_json_file
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -138,6 +139,8 @@ def main(
     Args:
         output: write the figures to this file.
     """
+    if output is not None:
+        check_writable(output)
     console = Console()
     table = Table("trainer", "an update", "decisions/s", "ours is")
     figures: dict[str, float] = {}
@@ -150,7 +153,7 @@ def main(
         table.add_row(trainer.name, trainer.batch, f"{rate:,.0f}", f"{times:.1f} times")
     console.print(table)
     if output is not None:
-        output.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+        write_json_file(figures, output)
 
 
 if __name__ == "__main__":

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from agents.base import ActionMask, Actions, BatchAgent, Observation
 from agents.evaluation import evaluate
 from agents.ppo.agent import PPOAgent
 from agents.ppo.rollout import led_undeclared
@@ -18,20 +16,15 @@ OPPONENTS: Final = ("random", "heuristic")
 
 
 @dataclass
-class _Watched:
+class _Watched(BatchAgent):
     """Passes questions on to an agent and counts the marriages that it leads from undeclared."""
 
     agent: PPOAgent
     undeclared_leads: int = 0
 
-    def act(self, observation: npt.NDArray[np.float32], mask: npt.NDArray[np.int8]) -> int:
-        return int(self.act_batch(observation[None], mask[None])[0])
-
-    def act_batch(
-        self, observations: npt.NDArray[np.float32], masks: npt.NDArray[np.int8]
-    ) -> npt.NDArray[np.int64]:
-        actions = self.agent.act_batch(observations, masks)
-        self.undeclared_leads += int(led_undeclared(masks, actions).sum())
+    def act_batch(self, observations: Observation, action_masks: ActionMask) -> Actions:
+        actions = self.agent.act_batch(observations, action_masks)
+        self.undeclared_leads += int(led_undeclared(action_masks, actions).sum())
         return actions
 
 
