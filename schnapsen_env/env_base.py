@@ -75,7 +75,7 @@ class BaseEnv:
         return self._settings.max_actions
 
     def clone(self) -> Self:
-        """An independent copy, opponent included, that continues as this environment would."""
+        """An independent copy, also of an opponent, that continues as this environment would."""
         return copy.deepcopy(self)
 
     def __getstate__(self) -> dict[str, Any]:
