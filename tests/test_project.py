@@ -6,18 +6,13 @@ import ast
 import dataclasses
 import importlib.metadata
 import itertools
-import os
 import re
 import runpy
 import shutil
 import subprocess
-import sys
-import tempfile
-import time
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -135,71 +130,6 @@ def test_the_cache_is_new_after_an_edit_of_the_engine_and_not_of_an_adapter(
     assert caches() == 2
     edit("cards.py")
     assert caches() == 3
-
-
-def _cache_of_a_copy(copy: Path) -> Any:
-    return runpy.run_path(str(copy / "compiled.py"))
-
-
-def test_where_the_package_cannot_be_written_the_cache_lies_with_the_user(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    copy, taken = tmp_path / "copy", tmp_path / "taken"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    taken.touch()  # no folder can be made below a file, not even by root
-    (copy / "__pycache__").touch()
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(taken))
-    home = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    monkeypatch.setenv(home, str(tmp_path / "home"))
-    module = _cache_of_a_copy(copy)
-    name = module["_FOLDER"].name
-    assert module["_FOLDER"] == tmp_path / "home" / "schnapsen_env" / "numba" / name
-    # An edit of another module is another folder: numba's own place would not know of it.
-    with (copy / "rules.py").open("a", encoding="utf-8") as file:
-        file.write("# edited\n")
-    assert _cache_of_a_copy(copy)["_FOLDER"].name != name
-
-    monkeypatch.setenv(home, str(taken))
-    monkeypatch.setattr(tempfile, "tempdir", str(taken))
-    with pytest.warns(UserWarning, match="cannot be kept .*set NUMBA_CACHE_DIR"):
-        module = _cache_of_a_copy(copy)
-    assert module["_FOLDER"] is None
-    compiled = module["compiled"](_twice)
-    assert compiled(4) == 8
-    if sys.platform == "win32":
-        return
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    own = temporary / f"schnapsen_env-{os.getuid()}"
-    assert _cache_of_a_copy(copy)["_FOLDER"].parent == own
-    assert own.stat().st_mode & 0o777 == 0o700
-    own.chmod(0o777)  # anybody could put machine code there
-    with pytest.warns(UserWarning, match="cannot be kept"):
-        assert _cache_of_a_copy(copy)["_FOLDER"] is None
-
-
-def _twice(number: int) -> int:
-    return 2 * number
-
-
-def test_old_caches_are_forgotten_and_young_ones_are_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    root = tmp_path / "schnapsen_env"
-    hour = 3600
-    ages = {f"young{n}": 23 * hour for n in range(12)} | {
-        "old": 8 * 24 * hour,
-        "two_days": 48 * hour,
-    }
-    for name, age in ages.items():
-        (root / name).mkdir(parents=True)
-        then = time.time() - age
-        os.utime(root / name, (then, then))
-    current = runpy.run_path(str(PACKAGE / "compiled.py"))["_FOLDER"]
-    left = {folder.name for folder in root.iterdir()}
-    assert left == {current.name} | {f"young{n}" for n in range(12)}
 
 
 def test_no_import_cycle() -> None:
