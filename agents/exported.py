@@ -19,10 +19,10 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, SamplingAgent
+from agents.base import ActionMask
 from agents.inputs import require_legal
 from agents.options import check_rules, first_line, read_switches
-from agents.renaming import name_back, renamed_inputs
+from agents.renaming import RenamingAgent, name_back, renamed_inputs
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.observation import DEFAULT_LAYOUT, LAYOUT_VERSION, SUIT_ORDERS
 from schnapsen_env.rules import Rules, resolve_rules
@@ -81,7 +81,7 @@ def parse_metadata(text: str | None, path: Path) -> dict[str, Any]:
     return metadata
 
 
-class ExportedAgent(SamplingAgent):
+class ExportedAgent(RenamingAgent):
     """Plays with an exported network.
 
     Args:
@@ -90,10 +90,11 @@ class ExportedAgent(SamplingAgent):
         seed: where the drawing starts.
     """
 
+    name = "exported"
+
     def __init__(self, metadata: Mapping[str, Any], *, sample: bool = False, seed: int = 0) -> None:
-        super().__init__(sample=sample, seed=seed)
+        super().__init__(SUIT_ORDERS.index(metadata["suits"]), sample=sample, seed=seed)
         self.metadata = metadata
-        self._suits_code = SUIT_ORDERS.index(metadata["suits"])
 
     @abstractmethod
     def run(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
@@ -107,25 +108,8 @@ class ExportedAgent(SamplingAgent):
             Log probabilities ``float32[N, A]``, about -1e8 where masked, and values ``float32[N]``.
         """
 
-    def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
-        """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
-
-        Raises:
-            TypeError: an array is of another kind.
-            ValueError: a shape or a number is wrong, or a mask allows nothing.
-        """
-        inputs, masks, orders = renamed_inputs(
-            "exported", observations, action_masks, self._suits_code
-        )
-        if not len(inputs):
-            return orders
-        require_legal(masks)
-        scores, _ = self.run(inputs, masks)
-        if self.sample:
-            scores = scores + self._rng.gumbel(size=scores.shape)
-        actions: Actions = np.where(masks != 0, scores, -np.inf).argmax(axis=1).astype(np.int64)
-        name_back(orders, actions)
-        return actions
+    def _scores(self, observations: Floats, action_masks: ActionMask) -> Floats:
+        return self.run(observations, action_masks)[0]
 
     def evaluate(self, observations: Floats, action_masks: ActionMask) -> tuple[Floats, Floats]:
         """What the network thinks of positions.
@@ -139,7 +123,7 @@ class ExportedAgent(SamplingAgent):
             ValueError: a shape or a number is wrong, or a mask allows nothing.
         """
         inputs, masks, orders = renamed_inputs(
-            "exported", observations, action_masks, self._suits_code
+            self.name, observations, action_masks, self._suits_code
         )
         require_legal(masks)
         log_probs, values = self.run(inputs, masks)

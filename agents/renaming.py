@@ -9,12 +9,14 @@ Letters: ``N`` positions, ``F`` features, ``A = 27`` actions.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, Observation
-from agents.inputs import checked_inputs
+from agents.base import ActionMask, Actions, Observation, SamplingAgent
+from agents.inputs import checked_inputs, require_legal
 from schnapsen_env.compiled import compiled
 from schnapsen_env.observation import action_in_natural_order, named_action, relabel
 from schnapsen_env.view import PERFECT
@@ -90,3 +92,44 @@ def renamed_inputs(
     orders: Actions = np.empty(len(given), dtype=np.int64)
     rename_rows(given, masks, suits_code, inputs, renamed_masks, orders)
     return inputs, renamed_masks, orders
+
+
+class RenamingAgent(SamplingAgent):
+    """A player whose network is called from Python and names suits in its own way.
+
+    Args:
+        suits_code: how the network names suits.
+        sample: draw from the policy instead of taking its most probable action.
+        seed: where the drawing starts.
+    """
+
+    #: What the player is called in an error.
+    name = "network"
+
+    def __init__(self, suits_code: int, *, sample: bool = False, seed: int = 0) -> None:
+        super().__init__(sample=sample, seed=seed)
+        self._suits_code = suits_code
+
+    @abstractmethod
+    def _scores(self, observations: Observation, action_masks: ActionMask) -> npt.NDArray[Any]:
+        """Logits, ``float[N, A]``, for positions in the network's own names, one or more."""
+
+    def act_batch(self, observations: Observation, action_masks: ActionMask) -> Actions:
+        """The actions for many positions: ``float32[N, F]``, ``int8[N, 27]`` to ``int64[N]``.
+
+        Raises:
+            TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
+            ValueError: a shape or a number is wrong, likewise; or a mask allows nothing.
+        """
+        seen, masks, orders = renamed_inputs(
+            self.name, observations, action_masks, self._suits_code
+        )
+        if not len(seen):
+            return orders
+        require_legal(masks)
+        scores = self._scores(seen, masks)
+        if self.sample:  # the largest logit with Gumbel noise is a sample of the policy
+            scores = scores + self._rng.gumbel(size=scores.shape)
+        actions: Actions = np.where(masks != 0, scores, -np.inf).argmax(axis=1).astype(np.int64)
+        name_back(orders, actions)
+        return actions

@@ -19,10 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from agents.base import ActionMask, Actions, SamplingAgent
-from agents.inputs import require_legal
+from agents.base import ActionMask
 from agents.options import check_rules, read_switches
-from agents.renaming import name_back, renamed_inputs
+from agents.renaming import RenamingAgent
 from schnapsen_env.actions import NUM_ACTIONS
 from schnapsen_env.integrations import rllib
 from schnapsen_env.observation import DEFAULT_LAYOUT, Layout
@@ -31,7 +30,7 @@ from schnapsen_env.rules import Rules, resolve_rules
 Floats = npt.NDArray[np.float32]
 
 
-class RLlibAgent(SamplingAgent):
+class RLlibAgent(RenamingAgent):
     """Plays the best legal action of a module, or samples from its policy.
 
     Args:
@@ -45,10 +44,11 @@ class RLlibAgent(SamplingAgent):
         ValueError: the module reads other observations than agents are shown.
     """
 
+    name = "rllib"
+
     def __init__(
         self, module: rllib.SchnapsenMaskedModule, *, sample: bool = False, seed: int = 0
     ) -> None:
-        super().__init__(sample=sample, seed=seed)
         section = module.get_metadata()["schnapsen_env"]
         layout = _trained_layout(section["training"])
         if (layout.memory, layout.history) != (DEFAULT_LAYOUT.memory, DEFAULT_LAYOUT.history):
@@ -62,9 +62,9 @@ class RLlibAgent(SamplingAgent):
                 f"the module reads {section['features']} features, and agents are shown "
                 f"{layout.size}: train with the environment of schnapsen_env.integrations.rllib"
             )
+        super().__init__(layout.suits_code, sample=sample, seed=seed)
         self._module = module
         self._key: str = section["observation_key"]
-        self._suits_code = layout.suits_code
 
     @classmethod
     def from_checkpoint(
@@ -107,33 +107,18 @@ class RLlibAgent(SamplingAgent):
             check_rules(training["rules"], resolve_rules(rules), Path(path), error)
         return cls(module, sample=sample, seed=seed)
 
-    def act_batch(self, observations: Floats, action_masks: ActionMask) -> Actions:
-        """The actions for many positions: ``float32[N, F]``, ``int8[N, A]`` to ``int64[N]``.
-
-        Raises:
-            TypeError: an array is of another kind, see :func:`agents.inputs.checked_inputs`.
-            ValueError: a shape or a number is wrong, likewise; or nothing is legal in some row.
-        """
-        seen, masks, orders = renamed_inputs("rllib", observations, action_masks, self._suits_code)
-        require_legal(masks)
-        logits = self._logits(seen, masks)
-        if self.sample:  # the largest logit with Gumbel noise is a sample of the policy
-            logits = logits + self._rng.gumbel(size=logits.shape)
-        actions: Actions = np.where(masks != 0, logits, -np.inf).argmax(axis=1).astype(np.int64)
-        name_back(orders, actions)
-        return actions
-
-    def _logits(self, seen: Floats, masks: ActionMask) -> npt.NDArray[np.float64]:
-        """The module's masked logits, ``float64[N, A]``."""
+    def _scores(self, observations: Floats, action_masks: ActionMask) -> npt.NDArray[np.float64]:
         import torch
 
-        batch: dict[str, Any] = {
-            "obs": {self._key: torch.from_numpy(seen), "action_mask": torch.from_numpy(masks)}
+        shown = {
+            self._key: torch.from_numpy(observations),
+            "action_mask": torch.from_numpy(action_masks),
         }
+        batch: dict[str, Any] = {"obs": shown}
         with torch.inference_mode():
             outputs = self._module.forward_inference(batch)
         logits: Floats = outputs["action_dist_inputs"].numpy()
-        if logits.shape != (len(seen), NUM_ACTIONS):
+        if logits.shape != (len(observations), NUM_ACTIONS):
             raise ValueError(f"the module's logits have the shape {logits.shape}, not (N, 27)")
         return logits.astype(np.float64)
 

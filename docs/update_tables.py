@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from agents.evaluation.statistics import signed
 from schnapsen_env.observation import DEFAULT_LAYOUT, Layout, layout_table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -83,7 +84,7 @@ def curves(runs: list[dict[str, Any]]) -> str:
     lines = [_row(title), _row(["---"] * len(title))]
     for run, points in zip(runs, found, strict=True):
         means = [
-            _mean(points[mark]["heuristic"]["game_points"]) if mark in points else ""
+            signed(points[mark]["heuristic"]["game_points"], 2) if mark in points else ""
             for mark in marks
         ]
         end = points[max(points)]["heuristic"]
@@ -97,12 +98,7 @@ def _row(cells: list[str]) -> str:
 
 
 def _points(mean: float, ci95: float) -> str:
-    return f"{_mean(mean)} ± {ci95:.2f}"
-
-
-def _mean(mean: float) -> str:
-    # No minus sign before what is rounded to 0.
-    return f"{round(mean, 2) + 0.0:+.2f}"
+    return f"{signed(mean, 2)} ± {ci95:.2f}"
 
 
 def _closing(closes: float, won: float | None) -> str:

@@ -27,6 +27,7 @@ from agents.evaluation.statistics import (
     mean_interval,
     rate_interval,
     ratio_interval,
+    signed,
     unseen_share,
     wilson_interval,
 )
@@ -97,6 +98,14 @@ def test_mean_interval_by_hand() -> None:
     value, half = mean_interval([1, 2, 3, 4])
     assert value == 2.5
     assert half == pytest.approx(1.265175, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0.25, 3, "+0.250"), (-0.0004, 3, "+0.000"), (-0.0006, 3, "-0.001"), (-0.0, 2, "+0.00")],
+)
+def test_what_is_rounded_to_nothing_has_no_minus_sign(value: float, digits: int, text: str) -> None:
+    assert signed(value, digits) == text
 
 
 def test_ratio_interval_by_hand() -> None:

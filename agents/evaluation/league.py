@@ -24,7 +24,7 @@ import numpy.typing as npt
 from agents.base import AgentError
 from agents.evaluation.arena import Contest, prepare
 from agents.evaluation.report import Evaluation, evaluate_contest, versions
-from agents.evaluation.statistics import Mean, mean_interval
+from agents.evaluation.statistics import Mean, mean_interval, signed
 from agents.evaluation.variance import check as check_variance_reduction
 from schnapsen_env.rules import Rules
 from schnapsen_env.solver import MOST_GAME_POINTS
@@ -458,8 +458,7 @@ def interval_text(interval: Sequence[float] | None) -> str:
 
 def mean_text(mean: Mean | None) -> str:
     """A mean with its half width, or a dash."""
-    # No minus sign before what is rounded to 0.
-    return "-" if mean is None else f"{round(mean.value, 3) + 0.0:+.3f} +- {mean.ci95:.3f}"
+    return "-" if mean is None else f"{signed(mean.value)} +- {mean.ci95:.3f}"
 
 
 def _regrets_table(league: League, order: Sequence[int]) -> Table:
@@ -519,5 +518,4 @@ def markdown(league: Mapping[str, Any]) -> str:
 
 
 def _cell(mean: tuple[float, float] | None) -> str:
-    # No minus sign before what is rounded to 0.
-    return "-" if mean is None else f"{round(mean[0], 3) + 0.0:+.3f} ± {mean[1]:.3f}"
+    return "-" if mean is None else f"{signed(mean[0])} ± {mean[1]:.3f}"

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import schnapsen_env
 from agents.evaluation.arena import PAIRS_AT_ONCE, Contest, Deals, Player, Plays, Watcher, play
 from agents.evaluation.regret import Regret, RegretWatcher
-from agents.evaluation.statistics import Mean, Rate, rate_interval, ratio_interval
+from agents.evaluation.statistics import Mean, Rate, rate_interval, ratio_interval, signed
 from agents.evaluation.variance import LuckWatcher, OwnLuckWatcher, Reduction, reduce_variance
 from agents.files import write_json_file
 from schnapsen_env.cards import NUM_SUITS
@@ -376,10 +376,10 @@ def _main_table(evaluation: Evaluation) -> Table:
     unit = "deals" if evaluation.episode == "deal" else "matches"
     table = _table("A against B", "", "95 %")
     points = evaluation.game_points
-    table.add_row("game points a deal", f"{points.value:+.3f}", f"+- {points.ci95:.3f}")
+    table.add_row("game points a deal", signed(points.value), f"+- {points.ci95:.3f}")
     if evaluation.reduction is not None:
         points = evaluation.reduction.game_points
-        table.add_row("  luck taken out", f"{points.value:+.3f}", f"+- {points.ci95:.3f}")
+        table.add_row("  luck taken out", signed(points.value), f"+- {points.ci95:.3f}")
     table.add_row(f"{unit} won", *_percent(evaluation.win_rate))
     return table
 

@@ -31,6 +31,11 @@ class Mean(NamedTuple):
     ci95: float
 
 
+def signed(value: float, digits: int = 3) -> str:
+    """A number with its sign, ``+0.250``; without a minus before what is rounded to 0."""
+    return f"{round(value, digits) + 0.0:+.{digits}f}"
+
+
 class Rate(NamedTuple):
     """A share between 0 and 1, and its 95 % interval, which need not be symmetric."""
 
