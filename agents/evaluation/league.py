@@ -441,7 +441,7 @@ def _ratings_table(league: League, ratings: Sequence[Rating] | None, order: Sequ
 
 def _cross_table(league: League, order: Sequence[int]) -> Table:
     table = _table(
-        "game points a deal of the agent on the left",
+        "game points a deal of the agent on the left against the one of that number",
         ["", *(str(number + 1) for number in range(len(order)))],
     )
     for number, agent in enumerate(order):
